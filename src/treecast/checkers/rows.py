@@ -1,0 +1,85 @@
+"""A journal's rows as plain Python values, a slice at a time.
+
+A checker walks over millions of rows: it reads numbers and shared strings from lists,
+and never holds more of them than one slice. Numbers that a row lacks read as `NOTHING`.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from treecast.core import JournalError
+from treecast.journal import Kind, validate_journal
+
+NOTHING = -1
+"""Stands for null: ids, counters and times in a journal are never negative."""
+
+_SLICE_ROWS = 1 << 16
+
+
+def prepare(journal: pa.Table) -> pa.Table:
+    """The journal as the checkers want it: one run, in the order of time, dictionaries the same in all chunks."""
+    validate_journal(journal, "the journal to check")
+    runs = pc.unique(journal["run"].cast(pa.string())).to_pylist()
+    if len(runs) > 1:
+        raise JournalError(
+            f"the journal to check holds {len(runs)} runs ({', '.join(map(repr, runs[:3]))} ...); "
+            "check them one at a time"
+        )
+    times = journal["time_us"].combine_chunks()
+    if len(times) > 1:
+        back = pc.indices_nonzero(pc.less(times[1:], times[:-1]))
+        if len(back):
+            row = back[0].as_py() + 1
+            raise JournalError(
+                f"the journal to check goes back in time at row {row}, from {times[row - 1].as_py()} us to "
+                f"{times[row].as_py()} us; a journal is ordered by (time_us, node): pass it through sorted_journal"
+            )
+    return journal.unify_dictionaries()
+
+
+def select(journal: pa.Table, kinds: Sequence[Kind], columns: Sequence[str], message: str = "") -> pa.Table:
+    """The rows of `kinds`: their numbers in the journal as column `row`, then `columns`.
+
+    With `message`, rows about messages of other kinds are left out.
+    """
+    wanted = pc.is_in(journal["kind"], value_set=pa.array([str(kind) for kind in kinds], pa.string()))
+    if message:
+        wanted = pc.and_(wanted, pc.fill_null(pc.equal(journal["message"], message), True))
+    numbers = pc.indices_nonzero(wanted)
+    return journal.select(list(columns)).take(numbers).add_column(0, "row", numbers.cast(pa.int64()))
+
+
+def walk(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+    """Every row, one value a column."""
+    for batch in table.to_batches(max_chunksize=_SLICE_ROWS):
+        yield from zip(*map(_values, batch.columns), strict=True)
+
+
+def holds_messages(journal: pa.Table) -> bool:
+    """Whether the journal tells of sending or receiving at all; one of level `deliveries` does not."""
+    hops = pc.is_in(journal["kind"], value_set=pa.array([str(Kind.SEND), str(Kind.RECEIVE)], pa.string()))
+    return bool(pc.any(hops).as_py())
+
+
+NO_MESSAGES = "the journal holds no send or receive rows; write it with level 'all'"
+
+
+def _values(column: pa.Array) -> list[Any]:
+    if pa.types.is_dictionary(column.type):
+        names = [None if name is None else sys.intern(name) for name in column.dictionary.to_pylist()]
+        names.append(None)
+        return [names[code] for code in _numbers(pc.fill_null(column.indices, len(names) - 1))]
+    return _numbers(pc.fill_null(column, NOTHING))
+
+
+def _numbers(column: pa.Array) -> list[int]:
+    """Much faster than `to_pylist`, which makes an object of Arrow's for every value first."""
+    if not len(column):
+        return []
+    code = {32: "i", 64: "q"}[column.type.bit_width]
+    values: list[int] = memoryview(column.buffers()[1]).cast("B").cast(code).tolist()
+    return values[column.offset : column.offset + len(column)]

@@ -1,0 +1,1 @@
+"""The treecast command: what a person types, and what he reads."""

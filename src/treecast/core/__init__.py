@@ -1,0 +1,41 @@
+"""The contract that every protocol, host and tool is written against."""
+
+from treecast.core.contract import Host, Machine, Message, TimerKey
+from treecast.core.errors import (
+    AlreadySubscribedError,
+    JournalError,
+    NotSubscribedError,
+    PeerError,
+    ScenarioError,
+    TopicError,
+    TreecastError,
+    UsageError,
+)
+from treecast.core.events import Event, EventId
+from treecast.core.ids import ID_BITS, NodeId, journal_number
+from treecast.core.topics import Topic, covers, parent, parse_topic, segments
+
+__all__ = [
+    "ID_BITS",
+    "AlreadySubscribedError",
+    "Event",
+    "EventId",
+    "Host",
+    "JournalError",
+    "Machine",
+    "Message",
+    "NodeId",
+    "NotSubscribedError",
+    "PeerError",
+    "ScenarioError",
+    "TimerKey",
+    "Topic",
+    "TopicError",
+    "TreecastError",
+    "UsageError",
+    "covers",
+    "journal_number",
+    "parent",
+    "parse_topic",
+    "segments",
+]

@@ -1,0 +1,113 @@
+"""The contract between a protocol and the world that it runs in.
+
+A protocol is a `Machine`: no I/O, no clock, no async, no global randomness. It is told
+things (one method a kind) and acts only through its `Host`. Three hosts exist: the
+simulator's, the network's, and a recording one for tests.
+
+Invariants of every machine:
+- it touches no other node's state, only its own and its host;
+- it never iterates over a `set` where the order can reach a message or a random draw,
+  so that a run is the same under any PYTHONHASHSEED;
+- the host calls it from one thread and never re-enters it: what a machine sends, even
+  to itself, is received after the current call has returned.
+"""
+
+from collections.abc import Hashable
+from random import Random
+from typing import ClassVar, Protocol, TypeAlias
+
+from treecast.core.events import Event, EventId
+from treecast.core.ids import NodeId
+from treecast.core.topics import Topic
+
+TimerKey: TypeAlias = Hashable
+
+
+class Message(Protocol):
+    """What machines say to one another: small, immutable, named by a noun.
+
+    `kind` names it in journals and counters (PUB, SUB, ACK). `is_ack` marks the
+    acknowledgements that a network model may carry free of charge. The properties say
+    what the message is about, for journals; None where it is about no such thing.
+    """
+
+    kind: ClassVar[str]
+    is_ack: ClassVar[bool]
+
+    @property
+    def topic(self) -> Topic | None: ...
+
+    @property
+    def origin(self) -> EventId | None:
+        """The node that started this broadcast and its counter."""
+        ...
+
+    @property
+    def event(self) -> Event | None:
+        """The event it carries."""
+        ...
+
+
+class Host(Protocol):
+    """What a machine may do to the world."""
+
+    @property
+    def random(self) -> Random:
+        """This node's own stream, seeded by the host."""
+        ...
+
+    def now(self) -> int:
+        """The host's clock in microseconds; it never goes back."""
+        ...
+
+    def send(self, to: NodeId, message: Message) -> None:
+        """Hand `message` to the network; returns at once and reports nothing."""
+        ...
+
+    def deliver(self, event: Event) -> None:
+        """Hand `event` to the application of this node."""
+        ...
+
+    def joined(self, topic: Topic) -> None:
+        """Tell the application that its subscription stands.
+
+        From here on no event that anybody starts publishing on `topic` misses this
+        node, until it unsubscribes.
+        """
+        ...
+
+    def set_timer(self, key: TimerKey, after_us: int) -> None:
+        """Call `Machine.timer(key)` after that long; a timer set under the same key is replaced."""
+        ...
+
+    def cancel_timer(self, key: TimerKey) -> None:
+        """Forget the timer under `key`; without effect when there is none."""
+        ...
+
+
+class Machine(Protocol):
+    """One node's side of a protocol."""
+
+    def start(self) -> None:
+        """The node begins to run; called once, before anything else."""
+        ...
+
+    def subscribe(self, topic: Topic) -> None:
+        """Raise `AlreadySubscribedError` when the node is subscribed."""
+        ...
+
+    def unsubscribe(self, topic: Topic) -> None:
+        """Raise `NotSubscribedError` when it is not."""
+        ...
+
+    def publish(self, topic: Topic, payload: bytes) -> EventId:
+        """Publish and return the event's id; the publisher itself delivers it at once."""
+        ...
+
+    def receive(self, sender: NodeId, message: Message) -> None:
+        """A message arrived; `sender` is the node that sent this copy."""
+        ...
+
+    def timer(self, key: TimerKey) -> None:
+        """A timer set under `key` ran out."""
+        ...

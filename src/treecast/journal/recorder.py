@@ -1,0 +1,78 @@
+"""Collects a journal's rows while a run goes on and makes the table at its end."""
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from treecast.core import Event, Message, NodeId, Topic, journal_number
+from treecast.journal.schema import QUIET_KEY, SCHEMA
+
+_CHUNK_ROWS = 1 << 16
+"""Rows are kept as tuples up to here and as Arrow after: a tenth of the memory."""
+
+Row = tuple[
+    int, NodeId, str, str | None, str | None, NodeId | None, int | None, NodeId | None, int | None
+]
+
+
+class Recorder:
+    """One journal in the making. Rows may come in any order of nodes, in order at each node."""
+
+    def __init__(self, run: str) -> None:
+        self._run = run
+        self._rows: list[Row] = []
+        self._chunks: list[pa.Table] = []
+
+    def message(self, kind: str, now_us: int, node: NodeId, message: Message, peer: NodeId) -> None:
+        origin, event = message.origin, message.event
+        self._append(
+            (
+                now_us,
+                node,
+                kind,
+                message.kind,
+                message.topic,
+                origin.publisher if origin else None,
+                origin.sequence if origin else None,
+                peer,
+                len(event.parents) if event else None,
+            )
+        )
+
+    def event(self, kind: str, now_us: int, node: NodeId, event: Event) -> None:
+        publisher, sequence = event.id
+        size = len(event.parents)
+        self._append((now_us, node, kind, None, event.topic, publisher, sequence, None, size))
+
+    def membership(self, kind: str, now_us: int, node: NodeId, topic: Topic) -> None:
+        self._append((now_us, node, kind, None, topic, None, None, None, None))
+
+    def finish(self, *, quiet: bool) -> pa.Table:
+        """The journal, ordered by time and node; `quiet`: nothing was left to happen."""
+        self._flush()
+        schema = SCHEMA.with_metadata({**(SCHEMA.metadata or {}), QUIET_KEY: b"1" if quiet else b"0"})
+        table = pa.concat_tables(self._chunks) if self._chunks else SCHEMA.empty_table()
+        self._chunks = []
+        # Stable: what happened at one node in one instant keeps its order.
+        order = pc.sort_indices(table, sort_keys=[("time_us", "ascending"), ("node", "ascending")])
+        sorted_table = table.take(order).unify_dictionaries().combine_chunks()
+        return sorted_table.replace_schema_metadata(schema.metadata)
+
+    def _append(self, row: Row) -> None:
+        self._rows.append(row)
+        if len(self._rows) >= _CHUNK_ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._rows:
+            return
+        columns: list[list[Any]] = [list(column) for column in zip(*self._rows, strict=True)]
+        for position in (1, 5, 7):  # node, source, peer
+            columns[position] = [
+                None if node is None else journal_number(node) for node in columns[position]
+            ]
+        columns.insert(0, [self._run] * len(self._rows))
+        arrays = [pa.array(values, type=field.type) for values, field in zip(columns, SCHEMA, strict=True)]
+        self._chunks.append(pa.Table.from_arrays(arrays, schema=SCHEMA))
+        self._rows.clear()

@@ -1,0 +1,59 @@
+"""The journal: one event schema, written by simulator and nodes, read by checkers and Spark.
+
+A journal is a table of what happened at the nodes, ordered by (time_us, node), and at
+one node and instant in the order in which it happened there.
+
+Columns:
+- run          names the run
+- time_us      the host's clock, microseconds
+- node         where it happened (`core.journal_number`)
+- kind         what happened, see `Kind`
+- message      for send and receive: the message's kind (PUB, SUB, UNS, ACK ...)
+- topic        the topic it is about
+- source       the node that started the broadcast; for an event, its publisher
+- sequence     the source's counter: (source, sequence) is the identity of an event
+- peer         for send and receive: the other end of this hop
+- barrier_size for publish and deliver, and PUBs on their way: how many parents the event has
+"""
+
+from enum import StrEnum
+
+import pyarrow as pa
+
+JOURNAL_VERSION = 1
+"""Raised when a reader of the older version would misread a newer file."""
+
+VERSION_KEY = b"treecast.journal"
+"""The key under which the version stands in the schema's metadata."""
+
+QUIET_KEY = b"treecast.quiet"
+"""Metadata: b"1" when the run ended because nothing was left to happen, b"0" when it was cut."""
+
+
+class Kind(StrEnum):
+    """What a row tells. Only append: the names are in files."""
+
+    PUBLISH = "publish"  # the application published (source = node)
+    SEND = "send"
+    RECEIVE = "receive"  # a message was handed to the protocol, after queueing and processing
+    DELIVER = "deliver"  # the protocol handed an event to the application
+    SUBSCRIBE = "subscribe"  # the application asked for it
+    JOINED = "joined"  # the protocol says that the subscription stands
+    UNSUBSCRIBE = "unsubscribe"  # the application asked for it; nothing is delivered from here on
+
+
+SCHEMA = pa.schema(
+    [
+        pa.field("run", pa.dictionary(pa.int32(), pa.string()), nullable=False),
+        pa.field("time_us", pa.int64(), nullable=False),
+        pa.field("node", pa.int64(), nullable=False),
+        pa.field("kind", pa.dictionary(pa.int32(), pa.string()), nullable=False),
+        pa.field("message", pa.dictionary(pa.int32(), pa.string())),
+        pa.field("topic", pa.dictionary(pa.int32(), pa.string())),
+        pa.field("source", pa.int64()),
+        pa.field("sequence", pa.int64()),
+        pa.field("peer", pa.int64()),
+        pa.field("barrier_size", pa.int32()),
+    ],
+    metadata={VERSION_KEY: str(JOURNAL_VERSION).encode()},
+)

@@ -1,0 +1,1 @@
+"""Protocols: state machines on the contract of `core`, one folder a system."""

@@ -1,0 +1,59 @@
+"""A node's view of a topic: the latest operation of every node (VCube-PS 2018, UPDATE).
+
+Invariants: the operation with the highest counter wins, in whatever order operations
+arrive; `members` is sorted and never changed in place, so that nodes can share it.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable
+
+from treecast.core import NodeId
+from treecast.protocols.vcube.messages import Membership
+from treecast.structures import hypercube
+
+_INITIAL = 0
+"""The counter of a subscription that stood before the run began; counters start at 1."""
+
+
+class TopicView:
+    """Who is subscribed, and who has left, as far as this node knows."""
+
+    __slots__ = ("_children", "_counters", "_node", "members")
+
+    def __init__(self, node: NodeId, members: tuple[NodeId, ...] = ()) -> None:
+        self._node = node
+        self.members = members
+        # The counter of each node's latest operation; initial members are at _INITIAL.
+        self._counters: dict[NodeId, int] = {}
+        self._children: dict[int, tuple[NodeId, ...]] = {}
+
+    def __contains__(self, node: NodeId) -> bool:
+        position = bisect_left(self.members, node)
+        return position < len(self.members) and self.members[position] == node
+
+    def update(self, operations: Iterable[Membership]) -> None:
+        """Merge operations; of two on one node the later one stays."""
+        counters = self._counters
+        for operation in operations:
+            known = counters.get(operation.node)
+            if known is None:
+                known = _INITIAL if operation.node in self else _INITIAL - 1
+            if operation.counter > known:
+                counters[operation.node] = operation.counter
+                self._set(operation.node, operation.subscribed)
+
+    def children(self, h: int) -> tuple[NodeId, ...]:
+        """CHILDREN(i, t, h). Kept until the view changes: a node forwards with few different h."""
+        found = self._children.get(h)
+        if found is None:
+            found = self._children[h] = hypercube.children(self._node, self.members, h)
+        return found
+
+    def _set(self, node: NodeId, subscribed: bool) -> None:
+        position = bisect_left(self.members, node)
+        present = position < len(self.members) and self.members[position] == node
+        if subscribed == present:
+            return
+        after = position if subscribed else position + 1
+        self.members = self.members[:position] + ((node,) if subscribed else ()) + self.members[after:]
+        self._children.clear()

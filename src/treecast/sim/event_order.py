@@ -1,0 +1,88 @@
+"""The event-order engine: one heap of all that will happen, for networks without a shortest flight.
+
+It is also the oracle of the windowed engine: both must give the same journal.
+"""
+
+from heapq import heappop, heappush
+from typing import TypeAlias
+
+from treecast.core import Message, NodeId
+from treecast.sim.host import ARRIVAL, COMPLETION, TIMER, SimHost
+from treecast.sim.network import Link
+from treecast.sim.observer import Observer
+
+Entry: TypeAlias = tuple[int, int, NodeId, NodeId, int, Message | None]
+"""Time, priority, node, sender, count, message: the tie rule, then the order of entering."""
+
+
+class EventOrderHost(SimHost):
+    """A node in the event-order engine."""
+
+    __slots__ = ("_engine",)
+
+    def __init__(
+        self, node: NodeId, seed: int, link: Link, observer: Observer, engine: "EventOrderEngine"
+    ) -> None:
+        super().__init__(node, seed, link, observer)
+        self._engine = engine
+
+    def send(self, to: NodeId, message: Message) -> None:
+        arrival_us = self.link.arrival_us(self.now_us, message)
+        self._engine.enter(arrival_us, ARRIVAL, to, self.node, message)
+        observer = self.observer
+        observer.sent[message.kind] += 1
+        if observer.journals_messages:
+            observer.message_sent(self.now_us, self.node, to, message)
+
+    def _wake(self, at_us: int) -> None:
+        # The agenda knows whether a timer or an input is due; both come after completions.
+        self._engine.enter(at_us, TIMER, self.node, self.node, None)
+
+
+class EventOrderEngine:
+    """Runs hosts event by event."""
+
+    def __init__(self, processing_us: int, *, acks_free: bool) -> None:
+        self._processing_us = processing_us
+        self._acks_free = acks_free
+        self._heap: list[Entry] = []
+        self._entered = 0
+        self.hosts: dict[NodeId, EventOrderHost] = {}
+
+    def add_host(self, node: NodeId, seed: int, link: Link, observer: Observer) -> EventOrderHost:
+        host = EventOrderHost(node, seed, link, observer, self)
+        self.hosts[node] = host
+        return host
+
+    def enter(self, time_us: int, priority: int, node: NodeId, sender: NodeId, message: Message | None) -> None:
+        self._entered += 1
+        heappush(self._heap, (time_us, priority, node, sender, self._entered, message))
+
+    @property
+    def pending(self) -> bool:
+        """Whether anything is left to happen."""
+        return bool(self._heap)
+
+    def step(self, until_us: int) -> int | None:
+        """Run one event, nothing past until_us; return its time, or None when nothing is left."""
+        heap = self._heap
+        if not heap or heap[0][0] > until_us:
+            return None
+        time_us, priority, node, sender, _, message = heappop(heap)
+        host = self.hosts[node]
+        if message is None:
+            if host.agenda and host.agenda[0][0] == time_us:
+                host.do_next()
+        elif priority == ARRIVAL and not (self._acks_free and message.is_ack):
+            host.busy_us = max(time_us, host.busy_us) + self._processing_us
+            self.enter(host.busy_us, COMPLETION, node, sender, message)
+        else:
+            host.now_us = time_us
+            host.observer.received[message.kind] += 1
+            if host.observer.journals_messages:
+                host.observer.message_received(time_us, node, sender, message)
+            host.arriving = message.event
+            host.machine.receive(sender, message)
+            if host.arriving is not None:
+                host.note_early()
+        return time_us

@@ -1,0 +1,186 @@
+"""The simulator's host: one node's clock, agenda, way out and application.
+
+Its agenda holds what the node itself does at a time: timers that run out, and inputs of
+its application. Tie rule at one instant and node: arrivals by ascending sender, then
+completions of processing, then timers, then inputs.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from random import Random
+from typing import Literal, TypeAlias
+
+from treecast.core import (
+    Event,
+    EventId,
+    Host,
+    Machine,
+    Message,
+    NodeId,
+    ScenarioError,
+    TimerKey,
+    Topic,
+    UsageError,
+)
+from treecast.sim.network import Link
+from treecast.sim.observer import Observer
+from treecast.sim.randomness import stream
+
+ARRIVAL, COMPLETION, TIMER, INPUT = range(4)
+"""The tie rule, as priorities."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """What a node's application does; `place` says where the scenario asks for it."""
+
+    at_us: int
+    node: NodeId
+    do: Literal["subscribe", "unsubscribe", "publish"]
+    topic: Topic
+    place: str
+
+
+AgendaEntry: TypeAlias = tuple[int, int, int, "Input | TimerKey"]
+"""Time, priority, order of setting, and what to do."""
+
+
+class SimHost(Host):
+    """What both engines' hosts have in common; an engine adds `send` and `_wake`."""
+
+    __slots__ = (
+        "_orders",
+        "_random",
+        "_seed",
+        "_subscribed",
+        "_timers",
+        "agenda",
+        "arriving",
+        "busy_us",
+        "early",
+        "link",
+        "machine",
+        "node",
+        "now_us",
+        "observer",
+        "sends",
+    )
+
+    machine: Machine
+
+    def __init__(self, node: NodeId, seed: int, link: Link, observer: Observer) -> None:
+        self.node = node
+        self.link = link
+        self.observer = observer
+        self.now_us = 0
+        self.busy_us = 0  # when the processor is through with all that has arrived
+        self.sends = 0
+        self.agenda: list[AgendaEntry] = []
+        self.arriving: Event | None = None  # the event in the message being handled
+        self.early: dict[EventId, int] = {}  # when events came that are not delivered yet
+        self._orders = 0
+        self._timers: dict[TimerKey, int] = {}
+        self._seed = seed
+        self._random: Random | None = None
+        self._subscribed: set[Topic] = set()
+
+    @abstractmethod
+    def _wake(self, at_us: int) -> None:
+        """Make the engine look at the agenda at that time."""
+
+    @property
+    def random(self) -> Random:
+        if self._random is None:
+            self._random = stream(self._seed, "node", self.node)
+        return self._random
+
+    def now(self) -> int:
+        return self.now_us
+
+    def deliver(self, event: Event) -> None:
+        if event is self.arriving:
+            self.arriving = None
+            self.observer.event_delivered(self.now_us, self.node, event, self.now_us)
+        elif event.id.publisher == self.node:
+            self.observer.event_published(self.now_us, event)
+        else:
+            received_us = self.early.pop(event.id)
+            self.observer.event_delivered(self.now_us, self.node, event, received_us)
+
+    def joined(self, topic: Topic) -> None:
+        self.observer.membership_changed("joined", self.now_us, self.node, topic)
+
+    def set_timer(self, key: TimerKey, after_us: int) -> None:
+        at_us = self.now_us + after_us
+        self._timers[key] = self._enter(at_us, TIMER, key)
+        self._wake(at_us)
+
+    def cancel_timer(self, key: TimerKey) -> None:
+        self._timers.pop(key, None)
+
+    def plan(self, event: Input) -> None:
+        self._enter(event.at_us, INPUT, event)
+        self._wake(event.at_us)
+
+    def _enter(self, at_us: int, priority: int, what: "Input | TimerKey") -> int:
+        self._orders += 1
+        heappush(self.agenda, (at_us, priority, self._orders, what))
+        return self._orders
+
+    # -- what engines call ------------------------------------------------------------
+
+    def start(self, topics: list[Topic]) -> None:
+        """Begin, with these topics subscribed to beforehand."""
+        for topic in topics:
+            self._note_subscribed(topic)
+        self.machine.start()
+
+    def do_next(self) -> None:
+        """Do the first entry of the agenda, at its time."""
+        self.now_us, priority, order, what = heappop(self.agenda)
+        if priority == INPUT:
+            assert isinstance(what, Input)
+            self._do(what)
+        elif self._timers.get(what) == order:  # neither cancelled nor replaced since
+            del self._timers[what]
+            self.machine.timer(what)
+
+    def note_early(self) -> None:
+        """The message just handled brought an event that was not delivered at once."""
+        event = self.arriving
+        if event is not None and event.topic in self._subscribed:
+            self.early.setdefault(event.id, self.now_us)
+
+    def _do(self, event: Input) -> None:
+        try:
+            if event.do == "publish":
+                self.machine.publish(event.topic, b"")
+            elif event.do == "subscribe":
+                self._note_subscribed(event.topic)
+                self.machine.subscribe(event.topic)
+            else:
+                self.machine.unsubscribe(event.topic)
+                self._subscribed.discard(event.topic)
+                self.observer.membership_changed("unsubscribe", self.now_us, self.node, event.topic)
+        except UsageError as error:
+            raise ScenarioError(f"{event.place}, at {self.now_us / 1000:g} ms: {error}") from error
+
+    def _note_subscribed(self, topic: Topic) -> None:
+        self._subscribed.add(topic)
+        self.observer.membership_changed("subscribe", self.now_us, self.node, topic)
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a run is."""
+
+    now_us: int
+    hops: int
+    published: int
+    delivered: int
+    planned: int
+
+
+ProgressCallback: TypeAlias = Callable[[Progress], None]

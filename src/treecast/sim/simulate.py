@@ -1,0 +1,163 @@
+"""One run of a scenario, from its text to its result.
+
+Invariant: the same scenario gives the same journal, byte for byte, on any machine, under
+any PYTHONHASHSEED, in either engine.
+"""
+
+import gc
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from treecast import __version__
+from treecast.core import ScenarioError
+from treecast.protocols.registry import protocol_named
+from treecast.protocols.setup import Setup
+from treecast.sim.event_order import EventOrderEngine
+from treecast.sim.host import Progress, ProgressCallback
+from treecast.sim.network import flight_us_min, make_link
+from treecast.sim.observer import Level, Observer
+from treecast.sim.result import LatencySummary, Result, Traffic
+from treecast.sim.scenario import Scenario
+from treecast.sim.windowed import WindowedEngine
+from treecast.sim.workloads import initial_subscribers, inputs
+
+if TYPE_CHECKING:
+    from treecast.journal.recorder import Recorder
+
+EngineName: TypeAlias = Literal["windowed", "event-order"]
+Engine: TypeAlias = WindowedEngine | EventOrderEngine
+
+PROGRESS_EVERY_S = 0.1
+_CLOCK_EVERY_STEPS = 256
+"""The event-order engine's steps are too short to look at the clock after each."""
+
+
+def simulate(
+    scenario: Scenario,
+    *,
+    journal: Level = "all",
+    engine: EngineName | None = None,
+    progress: ProgressCallback | None = None,
+) -> Result:
+    """Run `scenario`; `engine` None takes the windowed one wherever it applies."""
+    begin_wall_s, begin_cpu_s = time.perf_counter(), time.process_time()
+    recorder = _recorder(scenario, journal)
+    observer = Observer(recorder, messages=journal == "all")
+    runner = _engine(scenario, engine)
+    planned = _populate(runner, scenario, observer)
+    report = _Reporter(observer, planned, progress)
+    until_us = sys.maxsize if scenario.until_ms is None else round(scenario.until_ms * 1000)
+    now_us = 0
+    with _no_cyclic_garbage_collection():
+        while (reached_us := runner.step(until_us)) is not None:
+            now_us = reached_us
+            report.step(now_us)
+    quiet = not runner.pending
+    report.end(now_us)
+    table = recorder.finish(quiet=quiet) if recorder else None
+    kinds = sorted(observer.sent | observer.received)
+    return Result(
+        scenario=scenario,
+        version=__version__,
+        journal=table,
+        messages={kind: Traffic(observer.sent[kind], observer.received[kind]) for kind in kinds},
+        reception_latency_ms=LatencySummary.of_us(observer.reception_us),
+        delivery_latency_ms=LatencySummary.of_us(observer.delivery_us),
+        events_published=observer.published,
+        events_delivered=observer.delivered,
+        simulated_ms=max((host.now_us for host in runner.hosts.values()), default=0) / 1000,
+        quiet=quiet,
+        hops=observer.hops,
+        wall_s=time.perf_counter() - begin_wall_s,
+        cpu_s=time.process_time() - begin_cpu_s,
+        peak_memory_mb=_peak_memory_mb(),
+    )
+
+
+def _recorder(scenario: Scenario, journal: Level) -> "Recorder | None":
+    if journal == "counters":
+        return None
+    from treecast.journal.recorder import Recorder  # Arrow weighs more than many a run
+
+    return Recorder(f"{scenario.name}/{scenario.seed}")
+
+
+def _engine(scenario: Scenario, name: EngineName | None) -> Engine:
+    flight_us = flight_us_min(scenario.network)
+    acks_free = scenario.network.acks == "free"
+    processing_us = scenario.network.processing_us
+    if name == "windowed" and not flight_us:
+        raise ScenarioError(
+            "the windowed engine needs a network whose shortest flight is above 0; "
+            "raise low_us (or transmission_us), or take the event-order engine"
+        )
+    if name == "event-order" or not flight_us:
+        return EventOrderEngine(processing_us, acks_free=acks_free)
+    return WindowedEngine(flight_us, processing_us, acks_free=acks_free)
+
+
+def _populate(engine: Engine, scenario: Scenario, observer: Observer) -> int:
+    """Make the nodes and plan what their applications do; return the number of publications."""
+    subscribers = initial_subscribers(scenario)
+    setup = Setup(tuple(range(scenario.nodes)), subscribers)
+    make_machine = protocol_named(scenario.protocol)
+    topics_of = {node: [] for node in setup.nodes}
+    for topic, nodes in subscribers.items():
+        for node in nodes:
+            topics_of[node].append(topic)
+    for node in setup.nodes:
+        link = make_link(scenario.network, scenario.seed, node)
+        host = engine.add_host(node, scenario.seed, link, observer)
+        host.machine = make_machine(host, node, setup)
+        host.start(topics_of[node])
+    planned = inputs(scenario, subscribers)
+    for each in planned:
+        engine.hosts[each.node].plan(each)
+    return sum(each.do == "publish" for each in planned)
+
+
+class _Reporter:
+    """Tells the caller how far the run is, not more often than a reader can see."""
+
+    def __init__(self, observer: Observer, planned: int, progress: ProgressCallback | None) -> None:
+        self._observer = observer
+        self._planned = planned
+        self._progress = progress
+        self._steps = 0
+        self._due_s = 0.0
+
+    def step(self, now_us: int) -> None:
+        self._steps += 1
+        if self._progress is None or self._steps % _CLOCK_EVERY_STEPS:
+            return
+        if time.monotonic() >= self._due_s:
+            self.end(now_us)
+
+    def end(self, now_us: int) -> None:
+        if self._progress is not None:
+            observer = self._observer
+            self._progress(
+                Progress(now_us, observer.hops, observer.published, observer.delivered, self._planned)
+            )
+            self._due_s = time.monotonic() + PROGRESS_EVERY_S
+
+
+@contextmanager
+def _no_cyclic_garbage_collection() -> Iterator[None]:
+    """Nothing in a run makes cycles, and looking for them among millions of messages takes half the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _peak_memory_mb() -> float:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
