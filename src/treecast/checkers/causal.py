@@ -78,7 +78,7 @@ class _BitSet:
 
 
 class _Publication:
-    """An event: its number, its publisher's previous one, what the publisher learned in between and itself."""
+    """An event: its number, its publisher's previous one, and as news itself and what was learned since."""
 
     __slots__ = ("event", "news", "number", "previous")
 
@@ -148,8 +148,8 @@ class _Topic:
             )
             time_us = self._time_us(row)
             self._tally.violate(
-                f"topic {self._name}: node {name} delivered event {name_event(event)} at {time_us} us (row {row}), "
-                "though that event happened after something that this node did only later",
+                f"topic {self._name}: node {name} delivered event {name_event(event)} at {time_us} us "
+                f"(row {row}), though that event happened after something that this node did only later",
                 rows=(row,),
                 times_us=(time_us,),
                 nodes=(name,),
@@ -215,8 +215,9 @@ class _Topic:
         early_row, early = self._first_that_knew(node, late.number)
         time_us, early_us = self._time_us(row), self._time_us(early_row)
         self._tally.violate(
-            f"topic {self._name}: node {name} delivered event {name_event(late.event)} at {time_us} us (row {row}) "
-            f"after event {name_event(early.event)} at {early_us} us (row {early_row}), which it happened before",
+            f"topic {self._name}: node {name} delivered event {name_event(late.event)} at {time_us} us "
+            f"(row {row}) after event {name_event(early.event)} at {early_us} us (row {early_row}), "
+            "which it happened before",
             rows=(row, early_row),
             times_us=(time_us, early_us),
             nodes=(name,),

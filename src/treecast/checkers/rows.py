@@ -5,6 +5,7 @@ and never holds more of them than one slice. Numbers that a row lacks read as `N
 """
 
 import sys
+from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ _SLICE_ROWS = 1 << 16
 
 
 def prepare(journal: pa.Table) -> pa.Table:
-    """The journal as the checkers want it: one run, in the order of time, dictionaries the same in all chunks."""
+    """The journal as the checkers want it: one run, ordered by time, one dictionary for all chunks."""
     validate_journal(journal, "the journal to check")
     runs = pc.unique(journal["run"].cast(pa.string())).to_pylist()
     if len(runs) > 1:
@@ -35,8 +36,8 @@ def prepare(journal: pa.Table) -> pa.Table:
         if len(back):
             row = back[0].as_py() + 1
             raise JournalError(
-                f"the journal to check goes back in time at row {row}, from {times[row - 1].as_py()} us to "
-                f"{times[row].as_py()} us; a journal is ordered by (time_us, node): pass it through sorted_journal"
+                f"the journal to check goes back in time at row {row}, from {times[row - 1].as_py()} us "
+                f"to {times[row].as_py()} us; a journal is ordered by (time_us, node): see sorted_journal"
             )
     return journal.unify_dictionaries()
 
@@ -80,6 +81,7 @@ def _numbers(column: pa.Array) -> list[int]:
     """Much faster than `to_pylist`, which makes an object of Arrow's for every value first."""
     if not len(column):
         return []
-    code = {32: "i", 64: "q"}[column.type.bit_width]
-    values: list[int] = memoryview(column.buffers()[1]).cast("B").cast(code).tolist()
-    return values[column.offset : column.offset + len(column)]
+    width = column.type.bit_width // 8
+    values = array("i" if width == 4 else "q")
+    values.frombytes(memoryview(column.buffers()[1])[column.offset * width :][: len(column) * width])
+    return values.tolist()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from treecast import __version__
-from treecast.core import UsageError
+from treecast.core import ScenarioError, UsageError
 
 if TYPE_CHECKING:
     from treecast.sim.result import Result
@@ -22,11 +22,14 @@ Level = Literal["all", "deliveries", "counters"]
 Engine = Literal["windowed", "event-order"]
 
 DEMO_FOLDER = Path("treecast-demo")
+TYPER_INTERRUPTED = 130
+"""What typer returns when it has swallowed a KeyboardInterrupt."""
 
 app = typer.Typer(
     name="treecast",
     help="Brokerless publish/subscribe: simulate protocols and check what they did.",
     add_completion=False,
+    pretty_exceptions_enable=False,
 )
 
 ScenarioPath = Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="The scenario to run.")]
@@ -58,9 +61,14 @@ def run(arguments: list[str]) -> int:
     try:
         code = app(arguments or ["--help"], prog_name="treecast", standalone_mode=False)
     except typer.TyperException as error:
-        raise UsageError(f"{error.format_message()} See 'treecast --help'.") from None
+        raise UsageError(f"{error.format_message().rstrip('.')}; see 'treecast --help'") from None
     except typer.Abort:
         raise KeyboardInterrupt from None
+    except SystemExit:
+        # Outside its stand-alone mode typer exits for one reason: the reader of stdout has left.
+        raise BrokenPipeError from None
+    if code == TYPER_INTERRUPTED:
+        raise KeyboardInterrupt
     return code if isinstance(code, int) else 0
 
 
@@ -89,7 +97,10 @@ def simulate(
     if seed is not None:
         chosen = replace(chosen, seed=seed)
     level = journal or ("counters" if out is None else "all")
-    result = _simulated(chosen, level, engine, out)
+    try:
+        result = _simulated(chosen, level, engine, out)
+    except ScenarioError as error:
+        raise ScenarioError(f"{scenario}: {error}") from None
     if as_json:
         _print_json(result.to_json())
         return 0

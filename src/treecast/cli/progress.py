@@ -1,8 +1,8 @@
 """The live bar of a running simulation, on stderr and only on a terminal.
 
-The end of a run is known only when the scenario sets one (`until_ms`); otherwise the
-bar shows the share of the planned publications that have begun, and pulses when there
-is nothing left to publish but messages still fly.
+The end of a run is known only when the scenario sets one (`until_ms`). Otherwise the
+bar shows the share of the planned publications that have begun, and stays full while
+the last messages fly; with nothing to publish it pulses.
 """
 
 import sys
@@ -23,13 +23,14 @@ def progress_bar(scenario: "Scenario") -> Iterator["Callable[[Progress], None] |
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bars
 
     figures = "{task.fields[figures]}"
-    columns = (TextColumn("simulating", markup=False), BarColumn(), TextColumn(figures, markup=False))
+    columns = (BarColumn(bar_width=16), TextColumn(figures, markup=False))
     until_us = None if scenario.until_ms is None else scenario.until_ms * 1000
     begun_s = time.perf_counter()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+    with Bars(*columns, console=Console(stderr=True)) as bars:
         bar = bars.add_task("simulating", total=None, figures="")
 
         def show(now: "Progress") -> None:
@@ -43,15 +44,13 @@ def progress_bar(scenario: "Scenario") -> Iterator["Callable[[Progress], None] |
 def _share(now: "Progress", until_us: float | None) -> tuple[float, float | None]:
     if until_us is not None:
         return min(now.now_us, until_us), until_us
-    if now.published < now.planned:
-        return now.published, now.planned
-    return 0, None
+    return now.published, now.planned or None
 
 
 def figures_of(now: "Progress", elapsed_s: float) -> str:
-    """The numbers beside the bar."""
+    """The numbers beside the bar, in two lines so that 80 columns hold them."""
     return (
         f"{now.now_us / 1_000_000:,.1f} s simulated · "
-        f"{now.hops:,} hops, {now.hops / elapsed_s:,.0f} a second · "
+        f"{now.hops:,} hops, {now.hops / elapsed_s:,.0f} a second\n"
         f"{now.published:,} of {now.planned:,} published · {now.delivered:,} delivered"
     )

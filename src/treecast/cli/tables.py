@@ -10,6 +10,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -40,7 +41,7 @@ def print_result(result: "Result", out: Path | None) -> None:
 def print_report(report: "Report") -> None:
     """Print the verdicts, what was measured, and every violation by name."""
     console = Console()
-    table = Table("property", "verdict", "checked", title="verdicts", title_justify="left")
+    table = _table("property", "verdict", "checked", title="verdicts")
     table.columns[2].justify = "right"
     for verdict in report.verdicts:
         table.add_row(
@@ -79,10 +80,14 @@ def report_document(report: "Report") -> dict[str, object]:
     }
 
 
+def _table(*headings: str, title: str, show_header: bool = True) -> Table:
+    return Table(*headings, title=title, title_justify="left", box=box.SIMPLE_HEAD, show_header=show_header)
+
+
 def _summary(result: "Result") -> Table:
     scenario = result.scenario
     ending = "until quiet" if result.quiet else "cut off: its time was up"
-    table = Table(title="run", title_justify="left", show_header=False)
+    table = _table("", "", title="run", show_header=False)
     rows = {
         "scenario": scenario.name,
         "protocol": scenario.protocol,
@@ -101,7 +106,7 @@ def _summary(result: "Result") -> Table:
 
 
 def _traffic(result: "Result") -> Table:
-    table = Table("message", "sent", "received", title="messages", title_justify="left")
+    table = _table("message", "sent", "received", title="messages")
     table.columns[1].justify = table.columns[2].justify = "right"
     for kind, traffic in sorted(result.messages.items()):
         table.add_row(Text(kind), f"{traffic.sent:,}", f"{traffic.received:,}")
@@ -109,8 +114,8 @@ def _traffic(result: "Result") -> Table:
 
 
 def _latencies(result: "Result") -> Table:
-    headings = ("latency, ms", "count", "mean", "sd", "p50", "p95", "p99", "max")
-    table = Table(*headings, title="latencies", title_justify="left")
+    headings = ("ms", "count", "mean", "sd", "p50", "p95", "p99", "max")
+    table = _table(*headings, title="latencies")
     for column in table.columns[1:]:
         column.justify = "right"
     table.add_row("reception", *_cells(result.reception_latency_ms))
@@ -124,7 +129,7 @@ def _cells(latency: "LatencySummary") -> list[str]:
 
 
 def _figures(figures: Mapping[str, float]) -> Table:
-    table = Table("measured", "", title_justify="left")
+    table = _table("measured", "", title="figures")
     table.columns[1].justify = "right"
     for name, value in figures.items():
         table.add_row(Text(name), f"{value:,.3f}" if isinstance(value, float) else f"{value:,}")

@@ -36,7 +36,13 @@ def write_journal(table: pa.Table, directory: str | Path) -> Path:
     part = path.with_name(JOURNAL_FILE + ".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(_canonical(table), part, compression="zstd", row_group_size=_ROWS_PER_GROUP)
+        pq.write_table(
+            _canonical(table),
+            part,
+            compression="zstd",
+            row_group_size=_ROWS_PER_GROUP,
+            write_page_checksum=True,
+        )
         os.replace(part, path)
     except OSError as error:
         raise JournalError(
@@ -57,20 +63,21 @@ def read_journal(path: str | Path) -> pa.Table:
         )
     try:
         _check_ends(path)
-        with pq.ParquetFile(path) as parquet:
+        with pq.ParquetFile(path, page_checksum_verification=True) as parquet:
             _check_version(parquet.schema_arrow, str(path))
             _check_columns(parquet.schema_arrow, str(path))
             table = parquet.read()
-    except (OSError, pa.ArrowException) as error:
+        table.validate(full=True)
+        validate_journal(table, str(path))
+    except (OSError, pa.ArrowException, IndexError, UnicodeDecodeError) as error:
         raise JournalError(
             f"{path}: damaged or unreadable ({_reason(error)}); write it anew by running the scenario again"
         ) from error
-    validate_journal(table, str(path))
     return table
 
 
 def validate_journal(table: pa.Table, where: str) -> None:
-    """Raise `JournalError` unless `table` has this version's schema, known kinds, no gap in required columns."""
+    """Raise `JournalError` unless `table` has this version's schema, known kinds and no gaps."""
     _check_version(table.schema, where)
     _check_columns(table.schema, where)
     for field in SCHEMA:
@@ -115,7 +122,9 @@ def sorted_journal(table: pa.Table) -> pa.Table:
 
 def mark_quiet(table: pa.Table, quiet: bool) -> pa.Table:
     """The same rows, with the note whether the run ended because nothing was left to happen."""
-    return table.replace_schema_metadata({**(table.schema.metadata or {}), QUIET_KEY: b"1" if quiet else b"0"})
+    return table.replace_schema_metadata(
+        {**(table.schema.metadata or {}), QUIET_KEY: b"1" if quiet else b"0"}
+    )
 
 
 def ended_quietly(table: pa.Table) -> bool | None:
@@ -148,7 +157,7 @@ def journal_from_rows(
 
 
 def _check_ends(path: Path) -> None:
-    """A Parquet file begins and ends with its mark: without the first it is none, without the last cut short."""
+    """A Parquet file begins and ends with its mark: without the one it is none, without the other cut."""
     with path.open("rb") as file:
         head = file.read(len(_MAGIC))
         file.seek(-min(len(_MAGIC), file.seek(0, os.SEEK_END)), os.SEEK_END)
@@ -156,7 +165,9 @@ def _check_ends(path: Path) -> None:
     if head != _MAGIC:
         raise JournalError(f"{path}: not a Parquet file; a journal is the {JOURNAL_FILE} of a run")
     if tail != _MAGIC:
-        raise JournalError(f"{path}: cut short, its end is missing; write it anew by running the scenario again")
+        raise JournalError(
+            f"{path}: cut short, its end is missing; write it anew by running the scenario again"
+        )
 
 
 def _check_version(schema: pa.Schema, where: str) -> None:
@@ -168,7 +179,7 @@ def _check_version(schema: pa.Schema, where: str) -> None:
         )
     if version != str(JOURNAL_VERSION).encode():
         raise JournalError(
-            f"{where}: a journal of version {version.decode(errors='replace')}; "
+            f"{where}: a journal of version {version.decode(errors='backslashreplace')!r}; "
             f"this treecast reads version {JOURNAL_VERSION}: run the scenario again with it"
         )
 
@@ -178,7 +189,9 @@ def _check_columns(schema: pa.Schema, where: str) -> None:
         found = [other for other in schema if other.name == field.name]
         if len(found) != 1:
             what = "is missing" if not found else f"is there {len(found)} times"
-            raise JournalError(f"{where}: column {field.name!r} {what}; a journal has it once, as {field.type}")
+            raise JournalError(
+                f"{where}: column {field.name!r} {what}; a journal has it once, as {field.type}"
+            )
         if found[0].type != field.type:
             raise JournalError(
                 f"{where}: column {field.name!r} holds {found[0].type}; a journal has it as {field.type}"
@@ -210,11 +223,10 @@ def _sorted_metadata(table: pa.Table) -> dict[bytes, bytes]:
 
 def _values_used(column: pa.ChunkedArray) -> list[str]:
     """The distinct texts that rows hold, sorted; a dictionary may list others."""
-    used: set[str] = set()
+    used: set[str | None] = set()
     for chunk in column.chunks:
         used.update(chunk.dictionary.take(chunk.indices.unique().drop_null()).to_pylist())
-    used.discard(None)  # type: ignore[arg-type]  # a dictionary may hold a null of its own
-    return sorted(used)
+    return sorted(name for name in used if name is not None)
 
 
 def _coded(chunk: pa.DictionaryArray, names: pa.StringArray) -> pa.Int32Array:

@@ -3,6 +3,7 @@
 It is also the oracle of the windowed engine: both must give the same journal.
 """
 
+from collections.abc import Iterator
 from heapq import heappop, heappush
 from typing import TypeAlias
 
@@ -27,12 +28,10 @@ class EventOrderHost(SimHost):
         self._engine = engine
 
     def send(self, to: NodeId, message: Message) -> None:
-        arrival_us = self.link.arrival_us(self.now_us, message)
+        arrival_us = self._arrival_us(self.now_us, message)
         self._engine.enter(arrival_us, ARRIVAL, to, self.node, message)
-        observer = self.observer
-        observer.sent[message.kind] += 1
-        if observer.journals_messages:
-            observer.message_sent(self.now_us, self.node, to, message)
+        if self.traced:
+            self.observer.message_sent(self.now_us, self.node, to, message)
 
     def _wake(self, at_us: int) -> None:
         # The agenda knows whether a timer or an input is due; both come after completions.
@@ -63,6 +62,14 @@ class EventOrderEngine:
         """Whether anything is left to happen."""
         return bool(self._heap)
 
+    def in_flight(self) -> Iterator[Message]:
+        """Messages that have not arrived."""
+        return (entry[-1] for entry in self._heap if entry[1] == ARRIVAL and entry[-1] is not None)
+
+    def in_processing(self) -> Iterator[Message]:
+        """Messages that have arrived and were not handed on."""
+        return (entry[-1] for entry in self._heap if entry[1] == COMPLETION and entry[-1] is not None)
+
     def step(self, until_us: int) -> int | None:
         """Run one event, nothing past until_us; return its time, or None when nothing is left."""
         heap = self._heap
@@ -73,16 +80,12 @@ class EventOrderEngine:
         if message is None:
             if host.agenda and host.agenda[0][0] == time_us:
                 host.do_next()
-        elif priority == ARRIVAL and not (self._acks_free and message.is_ack):
+            return time_us
+        if priority == ARRIVAL:
+            host.observer.messages_arrived((message,))
+        if priority == ARRIVAL and not (self._acks_free and message.is_ack):
             host.busy_us = max(time_us, host.busy_us) + self._processing_us
             self.enter(host.busy_us, COMPLETION, node, sender, message)
         else:
-            host.now_us = time_us
-            host.observer.received[message.kind] += 1
-            if host.observer.journals_messages:
-                host.observer.message_received(time_us, node, sender, message)
-            host.arriving = message.event
-            host.machine.receive(sender, message)
-            if host.arriving is not None:
-                host.note_early()
+            host.hand_on(time_us, sender, message)
         return time_us

@@ -43,14 +43,23 @@ class Input:
     place: str
 
 
-AgendaEntry: TypeAlias = tuple[int, int, int, "Input | TimerKey"]
-"""Time, priority, order of setting, and what to do."""
+@dataclass(frozen=True, slots=True)
+class Passing:
+    """A message that does not wait for the processor."""
+
+    sender: NodeId
+    message: Message
+
+
+AgendaEntry: TypeAlias = tuple[int, int, int, "Input | TimerKey | Passing"]
+"""Time, priority, order of entering, and what to do."""
 
 
 class SimHost(Host):
     """What both engines' hosts have in common; an engine adds `send` and `_wake`."""
 
     __slots__ = (
+        "_arrival_us",
         "_orders",
         "_random",
         "_seed",
@@ -60,23 +69,22 @@ class SimHost(Host):
         "arriving",
         "busy_us",
         "early",
-        "link",
         "machine",
         "node",
         "now_us",
         "observer",
-        "sends",
+        "traced",
     )
 
     machine: Machine
 
     def __init__(self, node: NodeId, seed: int, link: Link, observer: Observer) -> None:
         self.node = node
-        self.link = link
+        self._arrival_us = link.arrival_us
         self.observer = observer
+        self.traced = observer.traces_messages
         self.now_us = 0
         self.busy_us = 0  # when the processor is through with all that has arrived
-        self.sends = 0
         self.agenda: list[AgendaEntry] = []
         self.arriving: Event | None = None  # the event in the message being handled
         self.early: dict[EventId, int] = {}  # when events came that are not delivered yet
@@ -124,7 +132,10 @@ class SimHost(Host):
         self._enter(event.at_us, INPUT, event)
         self._wake(event.at_us)
 
-    def _enter(self, at_us: int, priority: int, what: "Input | TimerKey") -> int:
+    def plan_arrival(self, at_us: int, sender: NodeId, message: Message) -> None:
+        self._enter(at_us, ARRIVAL, Passing(sender, message))
+
+    def _enter(self, at_us: int, priority: int, what: "Input | TimerKey | Passing") -> int:
         self._orders += 1
         heappush(self.agenda, (at_us, priority, self._orders, what))
         return self._orders
@@ -137,11 +148,28 @@ class SimHost(Host):
             self._note_subscribed(topic)
         self.machine.start()
 
+    def hand_on(self, time_us: int, sender: NodeId, message: Message) -> None:
+        """Tell the machine of a message whose processing ends now."""
+        self.now_us = time_us
+        if self.traced:
+            self.observer.message_received(time_us, self.node, sender, message)
+        self.arriving = message.event
+        self.machine.receive(sender, message)
+        if self.arriving is not None:
+            self.note_early()
+
+    def do_until(self, bound: tuple[int, ...]) -> None:
+        """Do what the agenda holds before `bound`, which is a time and perhaps a priority."""
+        agenda = self.agenda
+        while agenda and agenda[0] < bound:
+            self.do_next()
+
     def do_next(self) -> None:
         """Do the first entry of the agenda, at its time."""
-        self.now_us, priority, order, what = heappop(self.agenda)
-        if priority == INPUT:
-            assert isinstance(what, Input)
+        self.now_us, _, order, what = heappop(self.agenda)
+        if isinstance(what, Passing):
+            self.hand_on(self.now_us, what.sender, what.message)
+        elif isinstance(what, Input):
             self._do(what)
         elif self._timers.get(what) == order:  # neither cancelled nor replaced since
             del self._timers[what]

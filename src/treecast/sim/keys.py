@@ -13,7 +13,7 @@ from functools import cache
 from types import UnionType
 from typing import Annotated, Any, Final, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
-from treecast.core import NodeId, ScenarioError, Topic, TopicError, parse_topic
+from treecast.core import ScenarioError, Topic, TopicError, parse_topic
 
 TIME_MS_MAX = 10**12
 """About thirty years: in microseconds still exact as a float, and far inside 64 bits."""
@@ -48,22 +48,6 @@ Microseconds: TypeAlias = Annotated[int, Within("whole microseconds", 0, TIME_MS
 Milliseconds: TypeAlias = Annotated[float, Within("milliseconds", 0, TIME_MS_MAX)]
 Duration: TypeAlias = Annotated[float, Within("milliseconds", 0, TIME_MS_MAX, above=True)]
 Count: TypeAlias = Annotated[int, Within("a count", 1, COUNT_MAX)]
-
-Selection: TypeAlias = (
-    Literal["all"]
-    | Annotated[float, Within("a share", 0, 1, above=True)]
-    | Annotated[int, Within("a count", 0, COUNT_MAX)]
-    | tuple[NodeId, ...]
-)
-"""Which nodes: "all", a share of them (float), a count (int), or these very ones.
-
-`1.0` is the share that takes all, `1` the count that takes one.
-"""
-
-
-def share_size(share: float, population: int) -> int:
-    """How many of `population` a share stands for: the nearest number, at least one."""
-    return max(1, round(share * population))
 
 
 def shown(value: object) -> str:

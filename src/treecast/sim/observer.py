@@ -7,6 +7,7 @@ not count (VCube-PS 2018, section 4: mean over all pairs of event and subscriber
 
 from array import array
 from collections import Counter
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from treecast.core import Event, EventId, Message, NodeId, Topic
@@ -21,29 +22,25 @@ class Observer:
     """Takes note of what happens at every node of one run."""
 
     __slots__ = (
+        "_arrived",
+        "_delays_us",
         "_journal",
-        "_messages",
+        "_late",
         "_published_us",
         "delivered",
-        "delivery_us",
-        "received",
         "reception_us",
-        "sent",
+        "traces_messages",
     )
 
     def __init__(self, journal: "Recorder | None", *, messages: bool) -> None:
         self._journal = journal
-        self._messages = journal if messages else None
+        self.traces_messages = messages and journal is not None
         self._published_us: dict[EventId, int] = {}
-        self.sent: Counter[str] = Counter()
-        self.received: Counter[str] = Counter()
+        self._arrived: Counter[type[Message]] = Counter()
         self.reception_us = array("q")
-        self.delivery_us = array("q")
+        self._late = array("q")  # index of a reception that was not delivered at once ...
+        self._delays_us = array("q")  # ... and how long after it was
         self.delivered = 0
-
-    @property
-    def journals_messages(self) -> bool:
-        return self._messages is not None
 
     @property
     def published(self) -> int:
@@ -51,15 +48,30 @@ class Observer:
 
     @property
     def hops(self) -> int:
-        return self.received.total()
+        """Messages that have arrived so far."""
+        return self._arrived.total()
+
+    @property
+    def delivery_us(self) -> "array[int]":
+        found = array("q", self.reception_us)
+        for index, delay_us in zip(self._late, self._delays_us, strict=True):
+            found[index] += delay_us
+        return found
+
+    def messages_arrived(self, messages: Iterable[Message]) -> None:
+        """Messages have reached the processors of those they were sent to."""
+        self._arrived.update(map(type, messages))
+
+    def arrived(self) -> Counter[str]:
+        return Counter({kind.kind: count for kind, count in self._arrived.items()})
 
     def message_sent(self, now_us: int, node: NodeId, to: NodeId, message: Message) -> None:
-        if self._messages is not None:
-            self._messages.message("send", now_us, node, message, to)
+        if self._journal is not None:
+            self._journal.message("send", now_us, node, message, to)
 
     def message_received(self, now_us: int, node: NodeId, sender: NodeId, message: Message) -> None:
-        if self._messages is not None:
-            self._messages.message("receive", now_us, node, message, sender)
+        if self._journal is not None:
+            self._journal.message("receive", now_us, node, message, sender)
 
     def event_published(self, now_us: int, event: Event) -> None:
         self._published_us[event.id] = now_us
@@ -69,9 +81,10 @@ class Observer:
             self._journal.event("deliver", now_us, event.id.publisher, event)
 
     def event_delivered(self, now_us: int, node: NodeId, event: Event, received_us: int) -> None:
-        published_us = self._published_us[event.id]
-        self.reception_us.append(received_us - published_us)
-        self.delivery_us.append(now_us - published_us)
+        if now_us != received_us:
+            self._late.append(len(self.reception_us))
+            self._delays_us.append(now_us - received_us)
+        self.reception_us.append(received_us - self._published_us[event.id])
         self.delivered += 1
         if self._journal is not None:
             self._journal.event("deliver", now_us, node, event)

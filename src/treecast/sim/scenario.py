@@ -12,22 +12,32 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from treecast.core import NodeId, ScenarioError, Topic
 from treecast.sim.keys import (
+    COUNT_MAX,
     TIME_MS_MAX,
     Count,
     Duration,
     Microseconds,
     Milliseconds,
-    Selection,
     Within,
     conform,
     nearest,
-    share_size,
     shown,
 )
 
 NODES_MAX = 65_536
 SEED_MAX = 2**63 - 1
 """A seed fits the signed 64-bit numbers of journals and tables."""
+
+Selection: TypeAlias = (
+    Literal["all"]
+    | Annotated[float, Within("a share", 0, 1, above=True)]
+    | Annotated[int, Within("a count", 0, COUNT_MAX)]
+    | tuple[NodeId, ...]
+)
+"""Which nodes: "all", a share of them (float), a count (int), or these very ones.
+
+`1.0` is the share that takes all, `1` the count that takes one.
+"""
 
 Window: TypeAlias = tuple[Milliseconds, Milliseconds]
 Acks: TypeAlias = Literal["free", "charged"]
@@ -181,11 +191,14 @@ class Scenario:
 
 
 def selected_count(selection: Selection, population: int) -> int:
-    """How many nodes `selection` stands for when it is drawn from `population`."""
+    """How many nodes `selection` stands for when it is drawn from `population`.
+
+    A share stands for the nearest number, and for one node at least.
+    """
     if isinstance(selection, str):
         return population
     if isinstance(selection, float):
-        return share_size(selection, population)
+        return max(1, round(selection * population))
     return selection if isinstance(selection, int) else len(selection)
 
 

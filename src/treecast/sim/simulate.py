@@ -8,6 +8,7 @@ import gc
 import resource
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -59,23 +60,30 @@ def simulate(
     quiet = not runner.pending
     report.end(now_us)
     table = recorder.finish(quiet=quiet) if recorder else None
-    kinds = sorted(observer.sent | observer.received)
+    traffic = _traffic(observer, runner)
     return Result(
         scenario=scenario,
         version=__version__,
         journal=table,
-        messages={kind: Traffic(observer.sent[kind], observer.received[kind]) for kind in kinds},
+        messages=traffic,
         reception_latency_ms=LatencySummary.of_us(observer.reception_us),
         delivery_latency_ms=LatencySummary.of_us(observer.delivery_us),
         events_published=observer.published,
         events_delivered=observer.delivered,
         simulated_ms=max((host.now_us for host in runner.hosts.values()), default=0) / 1000,
         quiet=quiet,
-        hops=observer.hops,
+        hops=sum(each.received for each in traffic.values()),
         wall_s=time.perf_counter() - begin_wall_s,
         cpu_s=time.process_time() - begin_cpu_s,
         peak_memory_mb=_peak_memory_mb(),
     )
+
+
+def _traffic(observer: Observer, engine: Engine) -> dict[str, Traffic]:
+    arrived = observer.arrived()
+    sent = arrived + Counter(message.kind for message in engine.in_flight())
+    received = arrived - Counter(message.kind for message in engine.in_processing())
+    return {kind: Traffic(sent[kind], received[kind]) for kind in sorted(sent)}
 
 
 def _recorder(scenario: Scenario, journal: Level) -> "Recorder | None":

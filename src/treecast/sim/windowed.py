@@ -9,25 +9,43 @@ Invariants: a window's messages are all there when it begins; the order in which
 through a window leaves no trace, so the journal is that of the event-order engine.
 """
 
+from array import array
 from collections import defaultdict
+from collections.abc import Iterator
 from heapq import heappop, heappush
 from operator import itemgetter
 from typing import TypeAlias
 
 from treecast.core import Message, NodeId
-from treecast.sim.host import SimHost
+from treecast.sim.host import COMPLETION, SimHost
 from treecast.sim.network import Link
 from treecast.sim.observer import Observer
+from treecast.sim.scenario import NODES_MAX
 
-Arrival: TypeAlias = tuple[int, NodeId, int, Message]
-"""When, from whom, the sender's count of sends (so that ties never compare messages), what."""
+Arrival: TypeAlias = tuple[int, Message]
+"""A stamp, which is time and sender in one number, and what arrives."""
 
-Inbox: TypeAlias = list[Arrival]
+_FIRST, _SECOND = itemgetter(0), itemgetter(1)
+_SENDER_BITS = (NODES_MAX - 1).bit_length()
+_SENDER_MASK = (1 << _SENDER_BITS) - 1
 
-Completion: TypeAlias = tuple[int, NodeId, Message]
-"""When the processor is through with a message and the machine is told."""
 
-_TIME = itemgetter(0)
+class Inbox:
+    """What arrives at one node in one window.
+
+    Two flat columns: as pairs, all that is in flight would take three times the memory,
+    and a cache miss for each pair.
+    """
+
+    __slots__ = ("messages", "stamps")
+
+    def __init__(self) -> None:
+        self.stamps = array("q")
+        self.messages: list[Message] = []
+
+    def arrivals(self) -> list[Arrival]:
+        """By time and sender; what one sender sent for one instant keeps its order."""
+        return sorted(zip(self.stamps, self.messages, strict=True), key=_FIRST)
 
 
 class Windows(dict[int, defaultdict[NodeId, Inbox]]):
@@ -39,7 +57,7 @@ class Windows(dict[int, defaultdict[NodeId, Inbox]]):
 
     def __missing__(self, window: int) -> defaultdict[NodeId, Inbox]:
         heappush(self._order, window)
-        inboxes = self[window] = defaultdict(list)
+        inboxes = self[window] = defaultdict(Inbox)
         return inboxes
 
     @property
@@ -62,18 +80,15 @@ class WindowedHost(SimHost):
         super().__init__(node, seed, link, observer)
         self._windows = windows
         self._length_us = length_us
-        self.backlog: list[Completion] = []  # arrived, and processed in a later window
+        self.backlog: list[Arrival] = []  # arrived, and processed in a later window
 
     def send(self, to: NodeId, message: Message) -> None:
-        arrival_us = self.link.arrival_us(self.now_us, message)
-        self.sends += 1
-        self._windows[arrival_us // self._length_us][to].append(
-            (arrival_us, self.node, self.sends, message)
-        )
-        observer = self.observer
-        observer.sent[message.kind] += 1
-        if observer.journals_messages:
-            observer.message_sent(self.now_us, self.node, to, message)
+        arrival_us = self._arrival_us(self.now_us, message)
+        inbox = self._windows[arrival_us // self._length_us][to]
+        inbox.stamps.append(arrival_us << _SENDER_BITS | self.node)
+        inbox.messages.append(message)
+        if self.traced:
+            self.observer.message_sent(self.now_us, self.node, to, message)
 
     def _wake(self, at_us: int) -> None:
         self._windows[at_us // self._length_us][self.node]
@@ -101,6 +116,17 @@ class WindowedEngine:
         """Whether anything is left to happen."""
         return bool(self._windows) or any(host.backlog or host.agenda for host in self.hosts.values())
 
+    def in_flight(self) -> Iterator[Message]:
+        """Messages that have not arrived."""
+        for inboxes in self._windows.values():
+            for inbox in inboxes.values():
+                yield from inbox.messages
+
+    def in_processing(self) -> Iterator[Message]:
+        """Messages that have arrived and were not handed on."""
+        for host in self.hosts.values():
+            yield from map(_SECOND, host.backlog)
+
     def step(self, until_us: int) -> int | None:
         """Run one window, nothing past until_us; return its time, or None when nothing is left."""
         if not self._windows or self._windows.first * self._length_us > until_us or self._cut:
@@ -110,48 +136,50 @@ class WindowedEngine:
         self._cut = end_us > until_us
         end_us = min(end_us, until_us + 1)
         for node in sorted(inboxes):
-            self._run_node(self.hosts[node], inboxes[node], end_us)
+            self._run_node(self.hosts[node], inboxes.pop(node), end_us)
         return end_us - 1
 
     def _run_node(self, host: WindowedHost, inbox: Inbox, end_us: int) -> None:
+        host.observer.messages_arrived(inbox.messages)
+        work = inbox.arrivals()
+        if self._acks_free:
+            work = self._let_acks_pass(host, work)
+        if host.backlog:
+            work = host.backlog + work
+            host.backlog = []
         receive = host.machine.receive
-        observer = host.observer
-        received = observer.received
-        journals = observer.journals_messages
         agenda = host.agenda
-        work = self._completions(host, inbox)
-        for done, (time_us, sender, message) in enumerate(work):
+        busy_us, processing_us = host.busy_us, self._processing_us
+        for position, (stamp, message) in enumerate(work):
+            time_us = stamp >> _SENDER_BITS
+            time_us = (time_us if time_us > busy_us else busy_us) + processing_us
             if time_us >= end_us:
-                host.backlog = work[done:]
+                host.backlog = work[position:]
                 self._windows[time_us // self._length_us][host.node]
                 break
-            while agenda and agenda[0][0] < time_us:
-                host.do_next()
-            host.now_us = time_us
-            received[message.kind] += 1
-            if journals:
-                observer.message_received(time_us, host.node, sender, message)
-            host.arriving = message.event
-            receive(sender, message)
-            if host.arriving is not None:
-                host.note_early()
-        while agenda and agenda[0][0] < end_us:
-            host.do_next()
-
-    def _completions(self, host: WindowedHost, inbox: Inbox) -> list[Completion]:
-        """When each arrival of this window, and what was left before it, is handed on."""
-        inbox.sort()
-        work, host.backlog = host.backlog, []
-        busy_us, processing_us = host.busy_us, self._processing_us
-        passing: list[Completion] = []
-        for time_us, sender, _, message in inbox:
-            if self._acks_free and message.is_ack:
-                passing.append((time_us, sender, message))
-                continue
-            busy_us = (time_us if time_us > busy_us else busy_us) + processing_us
-            work.append((busy_us, sender, message))
+            if agenda:
+                host.do_until((time_us, COMPLETION))
+            busy_us = host.now_us = time_us
+            if host.traced:
+                host.observer.message_received(time_us, host.node, stamp & _SENDER_MASK, message)
+            event = message.event
+            if event is None:
+                receive(stamp & _SENDER_MASK, message)
+            else:
+                host.arriving = event
+                receive(stamp & _SENDER_MASK, message)
+                if host.arriving is not None:
+                    host.note_early()
         host.busy_us = busy_us
-        if passing:
-            work = passing + work  # the sort is stable: arrivals come before completions
-            work.sort(key=_TIME)
-        return work
+        if agenda:
+            host.do_until((end_us,))
+
+    def _let_acks_pass(self, host: WindowedHost, arrivals: list[Arrival]) -> list[Arrival]:
+        """Take out the ACKs, which do not wait for the processor; return the others."""
+        others: list[Arrival] = []
+        for stamp, message in arrivals:
+            if message.is_ack:
+                host.plan_arrival(stamp >> _SENDER_BITS, stamp & _SENDER_MASK, message)
+            else:
+                others.append((stamp, message))
+        return others

@@ -8,7 +8,8 @@ What the paper keeps in last_delvs and first_rec is `heard` here: heard[q] = c s
 all that q has started in this topic up to its counter c, everything that will ever arrive
 here has arrived. It rests on per-source FIFO reception, section 3.2.2: q starts its next
 broadcast when the previous one has been acknowledged by all who were sent it, so the
-arrival of q's event c proves it for c, and so does the word of q itself (`settle`).
+arrival of q's event c proves it for c, and so does the word of q itself (`settle`). What
+was delivered lately, or waits, is not in `heard` yet; it is looked for there first.
 
 A node that joins faces one more danger, which the paper does not treat. With m1 -> m2 ->
 m3, m2 not sent to it and m1 still on its way, m3 names only m2: skipping m2 would let m3
@@ -27,12 +28,16 @@ from collections.abc import Sequence
 
 from treecast.core import Event, EventId, NodeId
 
-RECENT_MAX = 1024
-"""How many delivered ids are kept for the quick test of an arrival's parents.
+RECENT_MAX = 1200
+"""How many delivered ids make a generation; two generations are kept.
 
-Parents are mostly recent, so one subset test in C replaces a look-up for each of them.
-What has been dropped here is still known by `heard`. Cost: 64 KiB a topic at the most.
+An event's parents are what its publisher delivered last, and mostly among what the
+receiver delivered in one latency's time, so a subset test in C replaces a look-up for
+each. What is dropped here goes over into `heard`. 1200 ids fit a set of 32 KiB.
 """
+
+NEW_MAX = 256
+"""How many deliveries are merged into the barrier at once, when no publication asks for it."""
 
 _NEVER = -1
 
@@ -40,12 +45,26 @@ _NEVER = -1
 class CausalBarrier:
     """What one node knows of one topic's causal order."""
 
-    __slots__ = ("_barrier", "_delivered", "_heard", "_recent", "_waiting", "_watchers", "strict")
+    __slots__ = (
+        "_barrier",
+        "_delivered",
+        "_heard",
+        "_new",
+        "_new_parents",
+        "_older",
+        "_recent",
+        "_waiting",
+        "_watchers",
+        "strict",
+    )
 
     def __init__(self, *, settled: bool) -> None:
         self._barrier: set[EventId] = set()
+        self._new: list[EventId] = []  # delivered and not yet merged into the barrier
+        self._new_parents: list[frozenset[EventId]] = []
         self._heard: dict[NodeId, int] = {}
         self._recent: set[EventId] = set()
+        self._older: set[EventId] = set()
         self._waiting: dict[EventId, Event] = {}
         self._watchers: dict[NodeId, list[Event]] = {}
         self.strict = not settled
@@ -58,42 +77,38 @@ class CausalBarrier:
 
     def publish(self, identity: EventId) -> frozenset[EventId]:
         """Count an event of this node's own as delivered; return its parents."""
+        self._merge_new()
         parents = frozenset(self._barrier)
         self._barrier = {identity}
-        self._heard[identity.publisher] = identity.sequence
         self._note_delivered(identity)
         return parents
 
     def receive(self, event: Event) -> Sequence[Event]:
         """Take in an arrival; return what can be handed over now, in order."""
-        publisher, sequence = identity = event.id
-        self._heard[publisher] = sequence
-        if self._watchers:
-            return self._receive_beside_waiting(event)
-        if not self._recent.issuperset(event.parents) and (blocker := self._blocker(event)) is not None:
+        blocker = None if self._recent.issuperset(event.parents) else self._blocker(event)
+        if blocker is not None:
             self._watch(event, blocker)
             return ()
-        self._barrier.difference_update(event.parents)
-        self._barrier.add(identity)
-        self._note_delivered(identity)
+        self._hand_over(event)
+        if event.id.publisher in self._watchers:
+            return (event, *self._release(event.id.publisher))
         return (event,)
 
     def hear(self, identity: EventId) -> None:
         """Note an arrival that is not for the application: the node is not subscribed."""
-        self._heard[identity.publisher] = identity.sequence
+        self._hear(identity.publisher, identity.sequence)
 
     def settle(self, source: NodeId, through: int) -> Sequence[Event]:
         """Note that all of `source` up to `through` that will ever arrive has arrived."""
-        if through <= self._heard.get(source, _NEVER):
-            return ()
-        self._heard[source] = through
-        return self._release([source]) if source in self._watchers else ()
+        self._hear(source, through)
+        return self._release(source) if source in self._watchers else ()
 
     def become_strict(self) -> None:
         """The node subscribes (again): what it missed while away must not be skipped yet."""
         self.strict = True
         self._delivered = {}
-        self._recent.clear()
+        self._forget_older()
+        self._forget_older()
 
     def become_settled(self) -> Sequence[Event]:
         """All that was started before this node was known to everyone has arrived or never will."""
@@ -105,6 +120,7 @@ class CausalBarrier:
         for event in sorted(self._waiting.values(), key=_lamport):
             blocker = self._blocker(event)
             if blocker is None:
+                del self._waiting[event.id]
                 self._hand_over(event)
                 ready.append(event)
             else:
@@ -113,28 +129,22 @@ class CausalBarrier:
 
     def drop_waiting(self) -> None:
         """The node unsubscribes: what has not been handed over never will be."""
+        for identity in self._waiting:
+            self.hear(identity)
         self._waiting.clear()
         self._watchers.clear()
 
-    def _receive_beside_waiting(self, event: Event) -> Sequence[Event]:
-        blocker = self._blocker(event)
-        if blocker is not None:
-            self._watch(event, blocker)
-            # It may still have told that older ones of its publisher never come.
-            return self._release([event.id.publisher])
-        self._hand_over(event)
-        return (event, *self._release([event.id.publisher]))
-
-    def _release(self, sources: Sequence[NodeId]) -> list[Event]:
-        """Hand over the waiting events that a change at these sources unblocks, and so on."""
+    def _release(self, source: NodeId) -> list[Event]:
+        """Hand over the waiting events that a change at this source unblocks, and so on."""
         ready: list[Event] = []
-        changed = deque(sources)
+        changed = deque([source])
         while changed:
             for event in self._watchers.pop(changed.popleft(), ()):
                 blocker = self._blocker(event)
                 if blocker is not None:
                     self._watch(event, blocker)
                     continue
+                del self._waiting[event.id]
                 self._hand_over(event)
                 ready.append(event)
                 changed.append(event.id.publisher)
@@ -143,18 +153,12 @@ class CausalBarrier:
     def _blocker(self, event: Event) -> NodeId | None:
         """The publisher of a parent that may still come, or None when nothing holds the event."""
         missing = event.parents - self._recent
-        if not missing:
-            return None
-        if self.strict:
-            last = self._delivered.get
-            blocking = [parent for parent in missing if parent.sequence > last(parent.publisher, _NEVER)]
-        else:
-            heard, waiting = self._heard.get, self._waiting
-            blocking = [
-                parent
-                for parent in missing
-                if parent.sequence > heard(parent.publisher, _NEVER) or parent in waiting
-            ]
+        if missing:
+            missing -= self._older
+        known = (self._delivered if self.strict else self._heard).get
+        blocking = [parent for parent in missing if parent[1] > known(parent[0], _NEVER)]
+        if self._waiting and not self.strict:
+            blocking += [parent for parent in missing if parent in self._waiting]
         return min(blocking).publisher if blocking else None
 
     def _watch(self, event: Event, source: NodeId) -> None:
@@ -162,17 +166,37 @@ class CausalBarrier:
         self._watchers.setdefault(source, []).append(event)
 
     def _hand_over(self, event: Event) -> None:
-        self._waiting.pop(event.id, None)
-        self._barrier.difference_update(event.parents)
-        self._barrier.add(event.id)
+        self._new.append(event.id)
+        self._new_parents.append(event.parents)
+        if len(self._new) >= NEW_MAX:
+            self._merge_new()
         self._note_delivered(event.id)
+
+    def _merge_new(self) -> None:
+        """causal_barrier <- causal_barrier - cb + {m}, for all m delivered since it was last done.
+
+        No event is a parent of an earlier one, so all can be put in before all are taken out.
+        """
+        self._barrier.update(self._new)
+        self._barrier = self._barrier.difference(*self._new_parents)
+        self._new.clear()
+        self._new_parents.clear()
 
     def _note_delivered(self, identity: EventId) -> None:
         if self.strict:
             self._delivered[identity.publisher] = identity.sequence
         if len(self._recent) >= RECENT_MAX:
-            self._recent.clear()
+            self._forget_older()
         self._recent.add(identity)
+
+    def _forget_older(self) -> None:
+        for publisher, sequence in self._older:  # in any order: only the highest stays
+            self._hear(publisher, sequence)
+        self._older, self._recent = self._recent, set()
+
+    def _hear(self, source: NodeId, through: int) -> None:
+        if through > self._heard.get(source, _NEVER):
+            self._heard[source] = through
 
 
 def _lamport(event: Event) -> tuple[int, NodeId]:

@@ -18,6 +18,8 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
+import msgspec
+
 from treecast.core import (
     AlreadySubscribedError,
     Event,
@@ -74,16 +76,13 @@ class TopicState:
         self.held: list[EventId] = []  # fences of others that await the end of `running`
 
 
-class Wave:
+class Wave(msgspec.Struct, gc=False):
     """A broadcast that this node has passed on and whose ACKs it awaits (the paper's acks)."""
 
-    __slots__ = ("members", "news", "parent", "pending")
-
-    def __init__(self, parent: NodeId | None, pending: int, members: TopicState | None) -> None:
-        self.parent = parent  # None: the broadcast is this node's own
-        self.pending = pending
-        self.members = members  # None: it goes to all nodes, else to this topic's subscribers
-        self.news: tuple[Membership, ...] = ()
+    parent: NodeId | None  # None: the broadcast is this node's own
+    pending: int
+    members: TopicState | None  # None: it goes to all nodes, else to this topic's subscribers
+    news: tuple[Membership, ...] = ()
 
 
 class VCubePS:
@@ -183,7 +182,10 @@ class VCubePS:
         state.through = origin.sequence
         held, state.held = state.held, []
         for fence in held:
-            self._acknowledge(state.topic, fence, self._waves[fence])
+            wave = self._waves[fence]
+            wave.pending -= 1
+            if not wave.pending:
+                self._end_wave(state.topic, fence, wave)
         if state.operation.subscribed and state.operation.counter == origin.sequence:
             self._become_joined(state)
         self._start_propagation(state)
@@ -263,7 +265,9 @@ class VCubePS:
             wave.news += ack.news
             if wave.members is not None:
                 self._learn(wave.members, ack.news)
-        self._acknowledge(ack.topic, ack.origin, wave)
+        wave.pending -= 1
+        if not wave.pending:
+            self._end_wave(ack.topic, ack.origin, wave)
 
     # -- the tree ---------------------------------------------------------------------
 
@@ -278,20 +282,20 @@ class VCubePS:
 
     def _forward(self, sender: NodeId, message: Pub | Uns, state: TopicState) -> None:
         """Pass on to this node's part of the topic's tree, or acknowledge as a leaf."""
-        reach = cluster(self._node, sender) - 1
-        if reach and not state.whole:
+        if not state.whole and cluster(self._node, sender) > 1:
             # Its view would leave out subscribers who are behind it in this tree.
             state.parked.append((sender, message))
             return
-        children = state.view.children(reach) if reach else ()
+        children = state.view.children_behind(sender)
         if children:
             self._propagate(sender, message, children, state)
         else:
-            self._host.send(sender, Ack(message.topic, message.origin, _unknown_operation(state)))
+            news = () if state.joined else (_operation(state),)
+            self._host.send(sender, Ack(state.topic, message.origin, news))
 
     def _forward_to_all(self, sender: NodeId, message: Sub | Fence, *, hold: bool = False) -> None:
         """Pass on to this node's part of the tree of all nodes ("*" in the paper)."""
-        children = self._everyone.children(cluster(self._node, sender) - 1)
+        children = self._everyone.children_behind(sender)
         if children or hold:
             self._propagate(sender, message, children, None, hold=hold)
         else:
@@ -312,18 +316,18 @@ class VCubePS:
         for child in children:
             send(child, message)
 
-    def _acknowledge(self, topic: Topic, origin: EventId, wave: Wave) -> None:
-        """One of those whom the wave awaits is done; when all are, tell the parent (SENDACKS)."""
-        wave.pending -= 1
-        if wave.pending:
-            return
+    def _end_wave(self, topic: Topic, origin: EventId, wave: Wave) -> None:
+        """All those whom the wave awaits are done: tell the parent (SENDACKS)."""
         del self._waves[origin]
         if wave.parent is None:
             self._end_propagation(self._topics[topic], origin, wave.news)
-        elif wave.members is None:
-            self._host.send(wave.parent, Ack(topic, origin, wave.news + self._own_operation(topic)))
-        else:
-            self._host.send(wave.parent, Ack(topic, origin, wave.news + _unknown_operation(wave.members)))
+            return
+        news = wave.news
+        if wave.members is None:
+            news += self._own_operation(topic)
+        elif not wave.members.joined:  # not everybody is sure to have heard of it
+            news += (_operation(wave.members),)
+        self._host.send(wave.parent, Ack(topic, origin, news))
 
     # -- membership -------------------------------------------------------------------
 
@@ -351,8 +355,3 @@ class VCubePS:
 def _operation(state: TopicState) -> Membership:
     own = state.operation
     return Membership(own.node, own.subscribed, own.counter, state.through)
-
-
-def _unknown_operation(state: TopicState) -> tuple[Membership, ...]:
-    """The own operation, as long as not everybody is sure to have heard of it."""
-    return () if state.joined else (_operation(state),)

@@ -49,6 +49,12 @@ class TopicView:
             found = self._children[h] = hypercube.children(self._node, self.members, h)
         return found
 
+    def children_behind(self, sender: NodeId) -> tuple[NodeId, ...]:
+        """CHILDREN(i, t, CLUSTER(i, sender) - 1): those to whom node i passes on what `sender` sent."""
+        h = (self._node ^ sender).bit_length() - 1
+        found = self._children.get(h)
+        return self.children(h) if found is None else found
+
     def _set(self, node: NodeId, subscribed: bool) -> None:
         position = bisect_left(self.members, node)
         present = position < len(self.members) and self.members[position] == node

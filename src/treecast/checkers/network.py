@@ -1,0 +1,104 @@
+"""The network's sanity: nothing is received that was not sent before.
+
+Each reception takes one earlier send of the same message (kind, topic, origin) over the
+same hop; a send may stay without reception (lost, or still on its way), never the
+other way round. Messages of one hop and name are counted, not told apart.
+
+Nearly always all sends of a hop's message come before all of its receptions, and there
+are enough: Arrow sees that in one grouping. Only the rest is gone through row by row.
+"""
+
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from treecast.checkers.report import Tally, Verdict, name_event
+from treecast.checkers.rows import NO_MESSAGES, NOTHING, holds_messages, select, walk
+from treecast.core import EventId
+from treecast.journal import Kind
+
+_COLUMNS = ("time_us", "node", "kind", "message", "topic", "source", "sequence", "peer")
+_HOP = ("message", "topic", "source", "sequence", "sender", "receiver")
+_RECEIVE = str(Kind.RECEIVE)
+
+
+def check_network(journal: pa.Table) -> tuple[Verdict, dict[str, int | float]]:
+    """Judge receptions; count messages by kind."""
+    tally = Tally("received was sent", "every message received was sent over that hop before")
+    if not holds_messages(journal):
+        return tally.skip(NO_MESSAGES), {}
+    rows = select(journal, (Kind.SEND, Kind.RECEIVE), _COLUMNS)
+    figures = _counts(rows)
+    tally.checked = int(figures["messages received"])
+    sent: Counter[tuple[Any, ...]] = Counter()
+    for row, time_us, node, kind, message, topic, source, sequence, peer in walk(_doubtful(rows)):
+        if kind != _RECEIVE:
+            sent[message, topic, source, sequence, node, peer] += 1
+            continue
+        hop = (message, topic, source, sequence, peer, node)
+        if sent[hop]:
+            sent[hop] -= 1
+            continue
+        about = f" about {topic}" if topic is not None else ""
+        tally.violate(
+            f"node {node} received {message} {name_event((source, sequence))}{about} from node {peer} "
+            f"at {time_us} us (row {row}), but that node had not sent it by then, or not as often",
+            rows=(row,),
+            times_us=(time_us,),
+            nodes=(node, peer),
+            events=(EventId(source, sequence),),
+        )
+    return tally.verdict(), figures
+
+
+def _doubtful(rows: pa.Table) -> pa.Table:
+    """The rows of those hops' messages that one grouping does not clear, at one instant sends first."""
+    is_receive = pc.equal(rows["kind"], _RECEIVE)
+    hops = pa.table(
+        {
+            "message": _codes(rows["message"]),
+            "topic": _codes(rows["topic"]),
+            "source": pc.fill_null(rows["source"], NOTHING),
+            "sequence": pc.fill_null(rows["sequence"], NOTHING),
+            "sender": pc.fill_null(pc.if_else(is_receive, rows["peer"], rows["node"]), NOTHING),
+            "receiver": pc.fill_null(pc.if_else(is_receive, rows["node"], rows["peer"]), NOTHING),
+            "sent_us": pc.if_else(is_receive, None, rows["time_us"]),
+            "received_us": pc.if_else(is_receive, rows["time_us"], None),
+        }
+    )
+    groups = hops.group_by(_HOP).aggregate(
+        [("sent_us", "count"), ("received_us", "count"), ("sent_us", "max"), ("received_us", "min")]
+    )
+    too_many = pc.greater(groups["received_us_count"], groups["sent_us_count"])
+    mixed = pc.fill_null(pc.less(groups["received_us_min"], groups["sent_us_max"]), False)
+    doubtful = groups.filter(pc.or_(too_many, mixed)).select(_HOP)
+    if not doubtful.num_rows:
+        return rows.slice(0, 0)
+    places = pa.chunked_array([pa.array(range(rows.num_rows), pa.int64())])
+    found = hops.select(_HOP).append_column("place", places).join(doubtful, list(_HOP), join_type="left semi")
+    chosen = rows.take(found["place"])
+    late = pc.equal(chosen["kind"], _RECEIVE).cast(pa.int8())
+    order = pc.sort_indices(
+        chosen.append_column("late", late),
+        sort_keys=[("time_us", "ascending"), ("late", "ascending"), ("row", "ascending")],
+    )
+    return chosen.take(order)
+
+
+def _codes(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Numbers in place of names; the dictionary is the same in all chunks."""
+    chunks = [pc.fill_null(chunk.indices, NOTHING) for chunk in column.chunks]
+    return pa.chunked_array(chunks, pa.int32())
+
+
+def _counts(rows: pa.Table) -> dict[str, int | float]:
+    figures: dict[str, int | float] = {"messages sent": 0, "messages received": 0}
+    names = pa.table({name: rows[name].cast(pa.string()) for name in ("kind", "message")})
+    groups = names.group_by(["message", "kind"]).aggregate([([], "count_all")]).to_pylist()
+    for group in sorted(groups, key=lambda group: (str(group["message"]), group["kind"])):
+        done = "received" if group["kind"] == _RECEIVE else "sent"
+        figures[f"messages {done}"] += group["count_all"]
+        figures[f"{group['message']} {done}"] = group["count_all"]
+    return figures
