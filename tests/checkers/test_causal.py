@@ -69,7 +69,9 @@ def test_a_publisher_s_events_are_ordered_even_if_it_delivers_none_of_them() -> 
 
 def test_concurrent_events_may_come_in_any_order() -> None:
     both = (publish(1, A, 1), publish(1, B, 1))
-    assert judged(*both, deliver(2, C, A, 1), deliver(3, C, B, 1), deliver(4, D, B, 1), deliver(5, D, A, 1)).ok
+    assert judged(
+        *both, deliver(2, C, A, 1), deliver(3, C, B, 1), deliver(4, D, B, 1), deliver(5, D, A, 1)
+    ).ok
 
 
 def test_order_holds_across_leaving_and_coming_back() -> None:
@@ -86,7 +88,7 @@ def test_order_holds_across_leaving_and_coming_back() -> None:
 
 
 def test_a_late_own_delivery_hides_nothing() -> None:
-    """The publisher delivers its first event only after its second: what came before the first still counts."""
+    """A publisher delivers its first event after its second: what came before the first still counts."""
     verdict = judged(
         publish(1, D, 1),
         deliver(2, A, D, 1),
@@ -103,7 +105,13 @@ def test_a_late_own_delivery_hides_nothing() -> None:
 def test_a_second_delivery_is_left_to_the_other_rule() -> None:
     report = check(
         journal_from_rows(
-            [publish(1, A, 1), publish(2, A, 2), deliver(3, B, A, 1), deliver(4, B, A, 2), deliver(5, B, A, 1)]
+            [
+                publish(1, A, 1),
+                publish(2, A, 2),
+                deliver(3, B, A, 1),
+                deliver(4, B, A, 2),
+                deliver(5, B, A, 1),
+            ]
         )
     )
     assert report.verdict("causal order").ok
@@ -137,7 +145,7 @@ def test_a_circle_is_a_violation_and_does_not_stop_the_rest() -> None:
 
 
 def test_long_journals_span_blocks() -> None:
-    """More events than fit a block, a late joiner that starts at the end, then an event from the beginning."""
+    """More events than fit a block, and a late joiner that starts at the end and then goes back."""
     events = 10_000
     rows: list[tuple[object, ...]] = []
     for sequence in range(events):

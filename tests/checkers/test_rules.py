@@ -223,6 +223,26 @@ def test_the_sub_of_an_earlier_subscription_does_not_count() -> None:
     assert broken(judged([*GOOD, *again, *owed])) == {"completeness": 1}
 
 
+def test_only_the_node_s_own_first_sub_tells_when_it_is_known() -> None:
+    """It passes on another node's SUB before its own, and sends a second of its own that takes longer."""
+    rows: list[Row] = [
+        (0, 0, "subscribe", None, "chat"),
+        (0, 0, "joined", None, "chat"),
+        (10, 1, "subscribe", None, "chat"),
+        (10, 1, "send", "SUB", "chat", 2, 5, 0),
+        (10, 1, "send", "SUB", "chat", 1, 1, 0),
+        (20, 0, "receive", "SUB", "chat", 1, 1, 1),
+        (25, 1, "send", "SUB", "chat", 1, 2, 0),
+        (30, 0, "publish", None, "chat", 0, 1),
+        (30, 0, "deliver", None, "chat", 0, 1),
+        (40, 0, "receive", "SUB", "chat", 2, 5, 1),
+        (50, 0, "receive", "SUB", "chat", 1, 2, 1),
+        (60, 1, "joined", None, "chat"),
+    ]
+    (violation,) = judged(rows).verdict("completeness").violations
+    assert violation.times_us == (20, 30)
+
+
 def test_who_left_is_owed_nothing() -> None:
     assert judged([*without(18), (90, 2, "unsubscribe", None, "chat")]).verdict("completeness").checked == 0
 

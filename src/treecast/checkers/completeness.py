@@ -105,7 +105,7 @@ class _Completeness:
                 continue
             elif kind == Kind.JOINED and subscription.joined_us is None:
                 subscription.joined_us = time_us
-            elif kind == Kind.SEND and node == source and subscription.sub_sequence is None:
+            elif kind == Kind.SEND and node == source:  # the last one: those before it were queued
                 subscription.sub_sequence = sequence
 
     def _read_deliveries(self) -> None:

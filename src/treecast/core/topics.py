@@ -24,7 +24,9 @@ def parse_topic(name: str) -> Topic:
         raise TopicError("topic '' is empty; name at least one segment, as in 'chat.room1'")
     size = len(name.encode("utf-8", "surrogatepass"))
     if size > TOPIC_BYTES_MAX:
-        raise TopicError(f"topic {name[:32]!r}... is {size} bytes long; at most {TOPIC_BYTES_MAX} are allowed")
+        raise TopicError(
+            f"topic {name[:32]!r}... is {size} bytes long; at most {TOPIC_BYTES_MAX} are allowed"
+        )
     for position, segment in enumerate(name.split(SEPARATOR), start=1):
         if not segment:
             right = SEPARATOR.join(part for part in name.split(SEPARATOR) if part) or "chat.room1"

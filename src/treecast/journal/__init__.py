@@ -1,9 +1,8 @@
 """What happened in a run, as one table: written by simulator and nodes, read by checkers and Spark."""
 
-from treecast.journal.schema import JOURNAL_VERSION, SCHEMA, VERSION_KEY, Kind
+from treecast.journal.schema import JOURNAL_VERSION, QUIET_KEY, SCHEMA, VERSION_KEY, Kind
 from treecast.journal.store import (
     JOURNAL_FILE,
-    QUIET_KEY,
     ended_quietly,
     journal_from_rows,
     journal_hash,

@@ -3,17 +3,15 @@
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from treecast.core import Event, Message, NodeId, Topic, journal_number
-from treecast.journal.schema import QUIET_KEY, SCHEMA
+from treecast.journal.schema import SCHEMA
+from treecast.journal.store import mark_quiet, sorted_journal
 
 _CHUNK_ROWS = 1 << 16
 """Rows are kept as tuples up to here and as Arrow after: a tenth of the memory."""
 
-Row = tuple[
-    int, NodeId, str, str | None, str | None, NodeId | None, int | None, NodeId | None, int | None
-]
+Row = tuple[int, NodeId, str, str | None, str | None, NodeId | None, int | None, NodeId | None, int | None]
 
 
 class Recorder:
@@ -51,13 +49,9 @@ class Recorder:
     def finish(self, *, quiet: bool) -> pa.Table:
         """The journal, ordered by time and node; `quiet`: nothing was left to happen."""
         self._flush()
-        schema = SCHEMA.with_metadata({**(SCHEMA.metadata or {}), QUIET_KEY: b"1" if quiet else b"0"})
         table = pa.concat_tables(self._chunks) if self._chunks else SCHEMA.empty_table()
         self._chunks = []
-        # Stable: what happened at one node in one instant keeps its order.
-        order = pc.sort_indices(table, sort_keys=[("time_us", "ascending"), ("node", "ascending")])
-        sorted_table = table.take(order).unify_dictionaries().combine_chunks()
-        return sorted_table.replace_schema_metadata(schema.metadata)
+        return mark_quiet(sorted_journal(table).unify_dictionaries().combine_chunks(), quiet)
 
     def _append(self, row: Row) -> None:
         self._rows.append(row)
@@ -69,9 +63,7 @@ class Recorder:
             return
         columns: list[list[Any]] = [list(column) for column in zip(*self._rows, strict=True)]
         for position in (1, 5, 7):  # node, source, peer
-            columns[position] = [
-                None if node is None else journal_number(node) for node in columns[position]
-            ]
+            columns[position] = [None if node is None else journal_number(node) for node in columns[position]]
         columns.insert(0, [self._run] * len(self._rows))
         arrays = [pa.array(values, type=field.type) for values, field in zip(columns, SCHEMA, strict=True)]
         self._chunks.append(pa.Table.from_arrays(arrays, schema=SCHEMA))

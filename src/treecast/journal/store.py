@@ -18,11 +18,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from treecast.core import JournalError
-from treecast.journal.schema import JOURNAL_VERSION, SCHEMA, VERSION_KEY, Kind
+from treecast.journal.schema import JOURNAL_VERSION, QUIET_KEY, SCHEMA, VERSION_KEY, Kind
 
 JOURNAL_FILE = "journal.parquet"
-QUIET_KEY = b"treecast.quiet"
-"""In the schema's metadata: b"1" when the run ended because nothing was left to happen, b"0" when cut."""
 
 _ROWS_PER_GROUP = 1 << 20
 _MAGIC = b"PAR1"
@@ -69,7 +67,7 @@ def read_journal(path: str | Path) -> pa.Table:
             table = parquet.read()
         table.validate(full=True)
         validate_journal(table, str(path))
-    except (OSError, pa.ArrowException, IndexError, UnicodeDecodeError) as error:
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise JournalError(
             f"{path}: damaged or unreadable ({_reason(error)}); write it anew by running the scenario again"
         ) from error

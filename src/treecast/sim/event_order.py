@@ -53,7 +53,9 @@ class EventOrderEngine:
         self.hosts[node] = host
         return host
 
-    def enter(self, time_us: int, priority: int, node: NodeId, sender: NodeId, message: Message | None) -> None:
+    def enter(
+        self, time_us: int, priority: int, node: NodeId, sender: NodeId, message: Message | None
+    ) -> None:
         self._entered += 1
         heappush(self._heap, (time_us, priority, node, sender, self._entered, message))
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from treecast import __version__
-from treecast.core import ScenarioError
+from treecast.core import NodeId, ScenarioError, Topic
 from treecast.protocols.registry import protocol_named
 from treecast.protocols.setup import Setup
 from treecast.sim.event_order import EventOrderEngine
@@ -33,8 +33,7 @@ EngineName: TypeAlias = Literal["windowed", "event-order"]
 Engine: TypeAlias = WindowedEngine | EventOrderEngine
 
 PROGRESS_EVERY_S = 0.1
-_CLOCK_EVERY_STEPS = 256
-"""The event-order engine's steps are too short to look at the clock after each."""
+"""Not more often than a reader can see."""
 
 
 def simulate(
@@ -58,7 +57,7 @@ def simulate(
             now_us = reached_us
             report.step(now_us)
     quiet = not runner.pending
-    report.end(now_us)
+    report.tell(now_us)
     table = recorder.finish(quiet=quiet) if recorder else None
     traffic = _traffic(observer, runner)
     return Result(
@@ -113,7 +112,7 @@ def _populate(engine: Engine, scenario: Scenario, observer: Observer) -> int:
     subscribers = initial_subscribers(scenario)
     setup = Setup(tuple(range(scenario.nodes)), subscribers)
     make_machine = protocol_named(scenario.protocol)
-    topics_of = {node: [] for node in setup.nodes}
+    topics_of: dict[NodeId, list[Topic]] = {node: [] for node in setup.nodes}
     for topic, nodes in subscribers.items():
         for node in nodes:
             topics_of[node].append(topic)
@@ -129,28 +128,22 @@ def _populate(engine: Engine, scenario: Scenario, observer: Observer) -> int:
 
 
 class _Reporter:
-    """Tells the caller how far the run is, not more often than a reader can see."""
+    """Tells the caller how far the run is."""
 
-    def __init__(self, observer: Observer, planned: int, progress: ProgressCallback | None) -> None:
+    def __init__(self, observer: Observer, planned: int, callback: ProgressCallback | None) -> None:
         self._observer = observer
         self._planned = planned
-        self._progress = progress
-        self._steps = 0
+        self._callback = callback
         self._due_s = 0.0
 
     def step(self, now_us: int) -> None:
-        self._steps += 1
-        if self._progress is None or self._steps % _CLOCK_EVERY_STEPS:
-            return
-        if time.monotonic() >= self._due_s:
-            self.end(now_us)
+        if self._callback is not None and time.monotonic() >= self._due_s:
+            self.tell(now_us)
 
-    def end(self, now_us: int) -> None:
-        if self._progress is not None:
-            observer = self._observer
-            self._progress(
-                Progress(now_us, observer.hops, observer.published, observer.delivered, self._planned)
-            )
+    def tell(self, now_us: int) -> None:
+        if self._callback is not None:
+            seen = self._observer
+            self._callback(Progress(now_us, seen.hops, seen.published, seen.delivered, self._planned))
             self._due_s = time.monotonic() + PROGRESS_EVERY_S
 
 
