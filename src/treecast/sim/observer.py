@@ -27,7 +27,6 @@ class Observer:
         "_journal",
         "_late",
         "_published_us",
-        "delivered",
         "reception_us",
         "traces_messages",
     )
@@ -40,11 +39,14 @@ class Observer:
         self.reception_us = array("q")
         self._late = array("q")  # index of a reception that was not delivered at once ...
         self._delays_us = array("q")  # ... and how long after it was
-        self.delivered = 0
 
     @property
     def published(self) -> int:
         return len(self._published_us)
+
+    @property
+    def delivered(self) -> int:
+        return len(self.reception_us) + len(self._published_us)
 
     @property
     def hops(self) -> int:
@@ -75,7 +77,6 @@ class Observer:
 
     def event_published(self, now_us: int, event: Event) -> None:
         self._published_us[event.id] = now_us
-        self.delivered += 1
         if self._journal is not None:
             self._journal.event("publish", now_us, event.id.publisher, event)
             self._journal.event("deliver", now_us, event.id.publisher, event)
@@ -85,7 +86,6 @@ class Observer:
             self._late.append(len(self.reception_us))
             self._delays_us.append(now_us - received_us)
         self.reception_us.append(received_us - self._published_us[event.id])
-        self.delivered += 1
         if self._journal is not None:
             self._journal.event("deliver", now_us, node, event)
 

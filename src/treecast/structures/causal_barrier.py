@@ -79,19 +79,18 @@ class CausalBarrier:
         """Count an event of this node's own as delivered; return its parents."""
         self._merge_new()
         parents = frozenset(self._barrier)
-        self._barrier = {identity}
-        self._note_delivered(identity)
+        self._hand_over(identity, parents)
         return parents
 
     def receive(self, event: Event) -> Sequence[Event]:
         """Take in an arrival; return what can be handed over now, in order."""
-        blocker = None if self._recent.issuperset(event.parents) else self._blocker(event)
-        if blocker is not None:
+        identity, parents = event.id, event.parents
+        if not self._recent.issuperset(parents) and (blocker := self._blocker(event)) is not None:
             self._watch(event, blocker)
             return ()
-        self._hand_over(event)
-        if event.id.publisher in self._watchers:
-            return (event, *self._release(event.id.publisher))
+        self._hand_over(identity, parents)
+        if self._watchers and identity.publisher in self._watchers:
+            return (event, *self._release(identity.publisher))
         return (event,)
 
     def hear(self, identity: EventId) -> None:
@@ -121,7 +120,7 @@ class CausalBarrier:
             blocker = self._blocker(event)
             if blocker is None:
                 del self._waiting[event.id]
-                self._hand_over(event)
+                self._hand_over(event.id, event.parents)
                 ready.append(event)
             else:
                 self._watch(event, blocker)
@@ -145,7 +144,7 @@ class CausalBarrier:
                     self._watch(event, blocker)
                     continue
                 del self._waiting[event.id]
-                self._hand_over(event)
+                self._hand_over(event.id, event.parents)
                 ready.append(event)
                 changed.append(event.id.publisher)
         return ready
@@ -165,12 +164,15 @@ class CausalBarrier:
         self._waiting[event.id] = event
         self._watchers.setdefault(source, []).append(event)
 
-    def _hand_over(self, event: Event) -> None:
-        self._new.append(event.id)
-        self._new_parents.append(event.parents)
-        if len(self._new) >= NEW_MAX:
+    def _hand_over(self, identity: EventId, parents: frozenset[EventId]) -> None:
+        new = self._new
+        new.append(identity)
+        self._new_parents.append(parents)
+        self._recent.add(identity)
+        if self.strict:
+            self._delivered[identity.publisher] = identity.sequence
+        if len(new) == NEW_MAX:
             self._merge_new()
-        self._note_delivered(event.id)
 
     def _merge_new(self) -> None:
         """causal_barrier <- causal_barrier - cb + {m}, for all m delivered since it was last done.
@@ -181,13 +183,8 @@ class CausalBarrier:
         self._barrier = self._barrier.difference(*self._new_parents)
         self._new.clear()
         self._new_parents.clear()
-
-    def _note_delivered(self, identity: EventId) -> None:
-        if self.strict:
-            self._delivered[identity.publisher] = identity.sequence
-        if len(self._recent) >= RECENT_MAX:
+        if len(self._recent) > RECENT_MAX - NEW_MAX:
             self._forget_older()
-        self._recent.add(identity)
 
     def _forget_older(self) -> None:
         for publisher, sequence in self._older:  # in any order: only the highest stays

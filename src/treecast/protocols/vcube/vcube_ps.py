@@ -15,7 +15,7 @@ Invariants:
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -175,7 +175,8 @@ class VCubePS:
         """An own broadcast has been acknowledged by everyone whom it was sent to."""
         self._learn(state, news)
         if origin == state.fence:
-            self._deliver(state.causal.become_settled())
+            for event in state.causal.become_settled():
+                self._deliver(event)
         if origin != state.running:
             return  # a fence, perhaps of a subscription that has ended since
         state.running = None
@@ -230,13 +231,17 @@ class VCubePS:
 
     def _on_pub(self, sender: NodeId, pub: Pub) -> None:
         event = pub.event
-        state = self._member_state(sender, pub)
+        state = self._topics.get(event.topic)
+        if state is None:
+            raise self._stray(sender, pub)
         self._forward(sender, pub, state)
+        causal = state.causal
         if not state.subscribed:
-            state.causal.hear(event.id)
+            causal.hear(event.id)
             return
-        self._deliver(state.causal.receive(event))
-        if state.causal.strict:
+        for ready in causal.receive(event):
+            self._deliver(ready)
+        if causal.strict:
             self._fence_if_blocked(state)
 
     def _on_sub(self, sender: NodeId, sub: Sub) -> None:
@@ -246,7 +251,9 @@ class VCubePS:
         self._forward_to_all(sender, sub)
 
     def _on_uns(self, sender: NodeId, uns: Uns) -> None:
-        state = self._member_state(sender, uns)
+        state = self._topics.get(uns.topic)
+        if state is None:
+            raise self._stray(sender, uns)
         self._forward(sender, uns, state)
         self._learn_broadcast(state, uns.origin, subscribed=False)
 
@@ -271,14 +278,11 @@ class VCubePS:
 
     # -- the tree ---------------------------------------------------------------------
 
-    def _member_state(self, sender: NodeId, message: Pub | Uns) -> TopicState:
-        state = self._topics.get(message.topic)
-        if state is None:
-            raise PeerError(
-                f"node {sender} sent a {message.kind} on {message.topic!r} to node {self._node}, "
-                "which has never subscribed to it"
-            )
-        return state
+    def _stray(self, sender: NodeId, message: Pub | Uns) -> PeerError:
+        return PeerError(
+            f"node {sender} sent a {message.kind} on {message.topic!r} to node {self._node}, "
+            "which has never subscribed to it"
+        )
 
     def _forward(self, sender: NodeId, message: Pub | Uns, state: TopicState) -> None:
         """Pass on to this node's part of the topic's tree, or acknowledge as a leaf."""
@@ -339,17 +343,17 @@ class VCubePS:
         """Merge what others say of themselves into the view, and into what may still arrive."""
         state.view.update(news)
         for operation in news:
-            self._deliver(state.causal.settle(operation.node, operation.through))
+            for event in state.causal.settle(operation.node, operation.through):
+                self._deliver(event)
 
     def _learn_broadcast(self, state: TopicState, origin: EventId, *, subscribed: bool) -> None:
         # A node's broadcasts on a topic follow one another: all before this one has arrived.
         self._learn(state, (Membership(origin.publisher, subscribed, origin.sequence, origin.sequence),))
 
-    def _deliver(self, events: Iterable[Event]) -> None:
-        for event in events:
-            if event.id.sequence >= self._counter:  # Lamport: what is published next comes later
-                self._counter = event.id.sequence + 1
-            self._host.deliver(event)
+    def _deliver(self, event: Event) -> None:
+        if event.id.sequence >= self._counter:  # Lamport: what is published next comes later
+            self._counter = event.id.sequence + 1
+        self._host.deliver(event)
 
 
 def _operation(state: TopicState) -> Membership:
