@@ -14,7 +14,7 @@ from treecast.sim.scenario import Action, Network, PacketNetwork, TopicSetup, Un
 from treecast.sim.scenario_file import toml_of
 
 
-def random_scenario(seed: int) -> Scenario:
+def random_scenario(seed: int, until_ms: float | None = None) -> Scenario:
     """A scenario that can be run: applications act only as their subscriptions allow."""
     random = Random(f"scenario/{seed}")
     nodes = random.choice([2, 3, 4, 5, 8, 11, 16, 23, 32, 47, 64])
@@ -34,6 +34,7 @@ def random_scenario(seed: int) -> Scenario:
         protocol="vcube-ps",
         nodes=nodes,
         seed=seed,
+        until_ms=until_ms,
         network=network,
         topics=tuple(topics),
         actions=tuple(actions),
@@ -83,10 +84,14 @@ def judge(seed: int) -> tuple[Result, Report]:
     return result, check(result.journal)
 
 
+def replay(seed: int) -> str:
+    return f"replay: python tests/systems/random_scenarios.py {seed}"
+
+
 def complaint(seed: int, report: Report) -> str:
     """What failed, and the command that replays it."""
     lines = [violation.text for verdict in report.verdicts for violation in verdict.violations[:5]]
-    return "\n".join([f"seed {seed}; replay: python tests/systems/random_scenarios.py {seed}", *lines])
+    return "\n".join([f"seed {seed}; {replay(seed)}", *lines])
 
 
 def main() -> None:

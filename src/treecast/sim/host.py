@@ -6,7 +6,7 @@ completions of processing, then timers, then inputs.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from random import Random
@@ -174,6 +174,10 @@ class SimHost(Host):
         elif self._timers.get(what) == order:  # neither cancelled nor replaced since
             del self._timers[what]
             self.machine.timer(what)
+
+    def passing(self) -> Iterator[Message]:
+        """The messages in the agenda."""
+        return (what.message for *_, what in self.agenda if isinstance(what, Passing))
 
     def note_early(self) -> None:
         """The message just handled brought an event that was not delivered at once."""

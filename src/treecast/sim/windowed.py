@@ -126,6 +126,7 @@ class WindowedEngine:
         """Messages that have arrived and were not handed on."""
         for host in self.hosts.values():
             yield from map(_SECOND, host.backlog)
+            yield from host.passing()
 
     def step(self, until_us: int) -> int | None:
         """Run one window, nothing past until_us; return its time, or None when nothing is left."""

@@ -1,0 +1,79 @@
+"""The third Host: it collects what a machine does into a list that a test compares."""
+
+from dataclasses import dataclass
+from random import Random
+from typing import TypeAlias
+
+from treecast.core import Event, Message, NodeId, TimerKey, Topic
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A message on its way to node `to`."""
+
+    to: NodeId
+    message: Message
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """An event that the application has been given."""
+
+    event: Event
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The application knows that its subscription stands."""
+
+    topic: Topic
+
+
+@dataclass(frozen=True)
+class TimerSet:
+    """A timer that will run out."""
+
+    key: TimerKey
+    after_us: int
+
+
+@dataclass(frozen=True)
+class TimerCancelled:
+    """A timer that will not."""
+
+    key: TimerKey
+
+
+Deed: TypeAlias = Sent | Delivered | Joined | TimerSet | TimerCancelled
+
+
+class RecordingHost:
+    """Does nothing but write down; the clock stands where the test puts it."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.random = Random(seed)
+        self.clock_us = 0
+        self.deeds: list[Deed] = []
+
+    def now(self) -> int:
+        return self.clock_us
+
+    def send(self, to: NodeId, message: Message) -> None:
+        self.deeds.append(Sent(to, message))
+
+    def deliver(self, event: Event) -> None:
+        self.deeds.append(Delivered(event))
+
+    def joined(self, topic: Topic) -> None:
+        self.deeds.append(Joined(topic))
+
+    def set_timer(self, key: TimerKey, after_us: int) -> None:
+        self.deeds.append(TimerSet(key, after_us))
+
+    def cancel_timer(self, key: TimerKey) -> None:
+        self.deeds.append(TimerCancelled(key))
+
+    def take(self) -> list[Deed]:
+        """What the machine has done since this was last asked."""
+        deeds, self.deeds = self.deeds, []
+        return deeds

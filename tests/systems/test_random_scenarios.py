@@ -1,0 +1,57 @@
+"""Random scenarios hold what VCube-PS promises; a few here, as many as time allows in the soak."""
+
+import os
+import time
+
+import pytest
+from random_scenarios import complaint, judge, replay
+
+SCENARIOS = 600
+CHUNK = 50
+SOAK_FIRST_SEED = 1_000_000
+
+
+@pytest.mark.parametrize("first", range(0, SCENARIOS, CHUNK))
+def test_every_rule_holds(first: int) -> None:
+    complaints = [text for seed in range(first, first + CHUNK) if (text := _complaint(seed))]
+    assert not complaints, "\n\n".join(complaints)
+
+
+def test_the_scenarios_are_no_sleepers() -> None:
+    """Together they exercise what they are made for, or a pass would mean little."""
+    kinds: dict[str, int] = {}
+    late = forwarded = 0
+    for seed in range(SCENARIOS, SCENARIOS + 100):
+        result, report = judge(seed)
+        for kind, traffic in result.messages.items():
+            kinds[kind] = kinds.get(kind, 0) + traffic.received
+        delivery, reception = result.delivery_latency_ms, result.reception_latency_ms
+        late += (delivery.mean or 0.0) > (reception.mean or 0.0)
+        forwarded += report.figures.get("false positives", 0) > 0
+    assert kinds.keys() == {"PUB", "SUB", "UNS", "ACK", "FENCE"}
+    assert min(kinds.values()) > 1_000
+    assert late > 30, "events should wait for their causes in many scenarios"
+    assert forwarded > 20, "nodes that have left should forward in many scenarios"
+
+
+@pytest.mark.soak
+def test_every_rule_holds_for_long(capsys: pytest.CaptureFixture[str]) -> None:
+    """SOAK_SCENARIOS seeds, or as many as fit in SOAK_SECONDS (the default: 600 seconds)."""
+    count = int(os.environ.get("SOAK_SCENARIOS") or 0)
+    deadline = time.monotonic() + float(os.environ.get("SOAK_SECONDS") or 600)
+    seed = SOAK_FIRST_SEED
+    while seed < SOAK_FIRST_SEED + count if count else time.monotonic() < deadline:
+        text = _complaint(seed)
+        assert not text, text
+        seed += 1
+    with capsys.disabled():
+        print(f"\n{seed - SOAK_FIRST_SEED} random scenarios hold")
+
+
+def _complaint(seed: int) -> str:
+    try:
+        _, report = judge(seed)
+    except Exception as error:
+        raise AssertionError(f"seed {seed} ends in an error; {replay(seed)}") from error
+    assert report.verdict("completeness").skipped is None, "a scenario without until_ms ends quietly"
+    return "" if report.ok else complaint(seed, report)
