@@ -16,8 +16,8 @@ CASES = (
     # what, nodes, subscribers, publishers, window, published, runs
     ("1 publisher, 25 % subscribe", 1024, 0.25, 1, 0.0, "420", 40),
     ("1 publisher, 25 % subscribe", 4096, 0.25, 1, 0.0, "533", 40),
-    ("25 % publish, all subscribe", 1024, 1.0, 0.25, 1000.0, "", 10),
-    ("all publish and subscribe", 1024, 1.0, 1.0, 1000.0, "563", 10),
+    ("25 % publish, all subscribe", 1024, 1.0, 0.25, 1000.0, "", 40),
+    ("all publish and subscribe", 1024, 1.0, 1.0, 1000.0, "563", 40),
 )
 Case = tuple[str, int, float, float | int, float, str, int]
 

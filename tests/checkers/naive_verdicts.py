@@ -232,7 +232,8 @@ def _known_us(rows: list[Row], topic: str, node: int, start: int) -> int | None:
         learned = [
             row["time_us"]
             for _, row in _of(rows, "receive")
-            if (row["message"], row["topic"], row["source"], row["sequence"]) == ("SUB", topic, node, subs[0])
+            if (row["message"], row["topic"], row["source"], row["sequence"])
+            == ("SUB", topic, node, subs[-1])
         ]
         if learned:
             return max(learned)

@@ -223,24 +223,31 @@ def test_the_sub_of_an_earlier_subscription_does_not_count() -> None:
     assert broken(judged([*GOOD, *again, *owed])) == {"completeness": 1}
 
 
-def test_only_the_node_s_own_first_sub_tells_when_it_is_known() -> None:
-    """It passes on another node's SUB before its own, and sends a second of its own that takes longer."""
+def test_the_node_s_own_last_sub_tells_when_it_is_known() -> None:
+    """It passes on another node's SUB; and the first of its own belongs to a subscription given up.
+
+    Node 1 subscribed, left and subscribed again while the first SUB still waited to be sent.
+    """
     rows: list[Row] = [
         (0, 0, "subscribe", None, "chat"),
         (0, 0, "joined", None, "chat"),
+        (8, 1, "subscribe", None, "chat"),
+        (9, 1, "unsubscribe", None, "chat"),
         (10, 1, "subscribe", None, "chat"),
-        (10, 1, "send", "SUB", "chat", 2, 5, 0),
         (10, 1, "send", "SUB", "chat", 1, 1, 0),
         (20, 0, "receive", "SUB", "chat", 1, 1, 1),
-        (25, 1, "send", "SUB", "chat", 1, 2, 0),
+        (25, 1, "send", "SUB", "chat", 1, 3, 0),
+        (26, 1, "send", "SUB", "chat", 2, 5, 0),
         (30, 0, "publish", None, "chat", 0, 1),
         (30, 0, "deliver", None, "chat", 0, 1),
-        (40, 0, "receive", "SUB", "chat", 2, 5, 1),
-        (50, 0, "receive", "SUB", "chat", 1, 2, 1),
+        (40, 0, "receive", "SUB", "chat", 1, 3, 1),
+        (45, 0, "publish", None, "chat", 0, 2),
+        (45, 0, "deliver", None, "chat", 0, 2),
+        (50, 0, "receive", "SUB", "chat", 2, 5, 1),
         (60, 1, "joined", None, "chat"),
     ]
     (violation,) = judged(rows).verdict("completeness").violations
-    assert violation.times_us == (20, 30)
+    assert violation.times_us == (40, 45)
 
 
 def test_who_left_is_owed_nothing() -> None:

@@ -57,12 +57,11 @@ class ChosenOrder:
         self.machines[node].publish(topic, payload)
         self._collect(node)
 
-    def arrive(self, *route: NodeId, kind: str) -> None:
-        """Let one message of that kind go along the route, node by node."""
-        for sender, to in zip(route, route[1:], strict=False):
-            on_this_link = [each for each in self.ahead if each[:2] == (sender, to) and each[2].kind == kind]
-            assert on_this_link, f"no {kind} is under way from node {sender} to node {to}: {self.ahead}"
-            self._arrive(on_this_link[0])
+    def arrive(self, sender: NodeId, to: NodeId, *, kind: str) -> None:
+        """Let the oldest message of that kind on that link arrive."""
+        on_this_link = [each for each in self.ahead if each[:2] == (sender, to) and each[2].kind == kind]
+        assert on_this_link, f"no {kind} is under way from node {sender} to node {to}: {self.ahead}"
+        self._arrive(on_this_link[0])
 
     def arrive_at(self, position: int) -> None:
         self._arrive(self.ahead[position])

@@ -50,7 +50,7 @@ class PaperMachine:
         self.topics: dict[Topic, Variables] = {}
         for topic, members in setup.subscribers.items():
             if node in members:
-                self.of(topic).view = {n: (True, 0) for n in members}
+                self.of(topic).view = dict.fromkeys(members, (True, 0))
 
     def start(self) -> None:
         pass

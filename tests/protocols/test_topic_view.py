@@ -34,7 +34,7 @@ def test_the_latest_operation_of_each_node_wins_in_whatever_order_they_are_told(
 ) -> None:
     initial, told = history
     view = TopicView(node, tuple(initial))
-    latest = {each: (0, True) for each in initial}
+    latest = dict.fromkeys(initial, (0, True))
     ahead = list(told)
     for portion in [*portions, len(told)]:
         members_before = view.members

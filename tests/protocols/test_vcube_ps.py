@@ -99,7 +99,7 @@ def test_what_cannot_be_done_is_refused_and_the_refusal_says_why() -> None:
     machine, host = node(6)
     with pytest.raises(NotSubscribedError, match="node 6 cannot publish to 'chat': it is not subscribed"):
         machine.publish(CHAT, b"")
-    with pytest.raises(NotSubscribedError, match="node 6 cannot unsubscribe from 'chat'.*subscribe first"):
+    with pytest.raises(NotSubscribedError, match=r"node 6 cannot unsubscribe from 'chat'.*subscribe first"):
         machine.unsubscribe(CHAT)
     machine.subscribe(CHAT)
     with pytest.raises(AlreadySubscribedError, match="node 6 is subscribed to 'chat' already"):
@@ -155,6 +155,15 @@ def test_an_inner_node_acknowledges_when_all_behind_it_have() -> None:
     assert host.take() == []
     machine.receive(5, ack(0, 1))
     assert host.take() == [Sent(0, ack(0, 1))]
+
+
+def test_an_inner_node_learns_from_what_the_acknowledgements_carry() -> None:
+    machine, host = node(4, members=(0, 4, 5))
+    machine.receive(0, Pub(event(0, 1)))
+    machine.receive(5, ack(0, 1, Membership(7, True, 1, 0)))
+    host.take()
+    machine.receive(0, Pub(event(0, 2, (0, 1))))
+    assert host.take()[:2] == to_each((7, 5), Pub(event(0, 2, (0, 1))))
 
 
 def test_a_leaf_acknowledges_at_once() -> None:
@@ -237,13 +246,19 @@ def test_who_has_left_still_passes_on_and_says_that_it_has_left() -> None:
     assert host.take() == to_each((5, 6), Pub(event(2, 2))), "and kept up to date"
 
 
-def test_what_waited_when_the_application_left_is_never_delivered() -> None:
+def test_what_waited_when_the_application_left_is_never_delivered_not_even_after_coming_back() -> None:
     machine, host = node(5)
     machine.receive(7, Pub(event(2, 2, (0, 1))))
     machine.unsubscribe(CHAT)
-    host.take()
     machine.receive(4, Pub(event(0, 1)))
+    machine.subscribe(CHAT)
     assert not any(isinstance(deed, Delivered) for deed in host.take())
+    for child in (0, 7):
+        machine.receive(child, ack(5, 1))
+    host.take()
+    for child in (1, 7, 4):
+        machine.receive(child, ack(5, 2))
+    assert host.take() == [Joined(CHAT)]
 
 
 def test_coming_back_waits_for_the_goodbye_and_keeps_the_view() -> None:
@@ -302,17 +317,39 @@ def test_who_has_joined_asks_for_a_fence_once_something_waits_and_then_skips_wha
     early = event(2, 6)
     machine.receive(0, Pub(early))
     assert host.take() == [Sent(0, ack(2, 6)), Delivered(early)]
-    reply, further = event(0, 4, (2, 3)), event(0, 5, (0, 4))
+    reply, further = event(0, 4, (4, 3)), event(0, 5, (0, 4))
     fence = Fence(CHAT, EventId(1, 7))
     machine.receive(0, Pub(reply))
     assert host.take() == [Sent(0, ack(0, 4)), *to_each((5, 3, 0), fence)]
     machine.receive(0, Pub(further))
     assert host.take() == [Sent(0, ack(0, 5))], "one fence serves all"
     machine.receive(5, ack(1, 7))
-    machine.receive(3, ack(1, 7, Membership(2, True, 0, 6)))
+    machine.receive(3, ack(1, 7, Membership(2, True, 0, 6), Membership(4, False, 5, 3)))
     assert host.take() == []
     machine.receive(0, ack(1, 7, Membership(0, True, 0, 3)))
     assert host.take() == [Delivered(reply), Delivered(further)]
+
+
+def test_what_waits_already_when_the_subscription_stands_needs_the_fence_too() -> None:
+    machine, host = node(1, members=())
+    machine.subscribe(CHAT)
+    machine.receive(0, Pub(event(0, 4, (4, 3))))
+    host.take()
+    for child in (0, 3, 5):
+        assert host.take() == []
+        machine.receive(child, ack(1, 1))
+    assert host.take() == [Joined(CHAT), *to_each((5, 3, 0), Fence(CHAT, EventId(1, 2)))]
+
+
+def test_who_comes_back_asks_for_no_fence_before_it_has_left() -> None:
+    """The fence would end while nodes still send by the view that lacks the new subscription."""
+    machine, host = node(5)
+    machine.publish(CHAT, b"")
+    machine.unsubscribe(CHAT)
+    machine.subscribe(CHAT)
+    host.take()
+    machine.receive(4, Pub(event(0, 4, (2, 3))))
+    assert host.take() == [Sent(4, ack(0, 4, standing(5)))]
 
 
 def test_the_fence_of_a_subscription_that_is_over_releases_nothing() -> None:
@@ -391,7 +428,7 @@ def test_a_message_out_of_place_is_the_peers_error(message: Message, said: str) 
     assert host.take() == [Sent(2, ack(2, 1)), Delivered(event(2, 1))], "the node goes on"
 
 
-class Gossip(Sub):
+class Gossip(Sub, frozen=True):
     """A message of some other protocol."""
 
     kind = "GOSSIP"

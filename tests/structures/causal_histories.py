@@ -13,6 +13,9 @@ from treecast.structures.causal_barrier import CausalBarrier
 
 TOPIC = Topic("chat")
 
+SETTLE_FROM = 5_000
+"""With a choice from here on, an arrival is followed by the word of its publisher."""
+
 
 @dataclass
 class History:
@@ -122,6 +125,12 @@ class Group:
             self.counters[to] = max(self.counters[to], identity.sequence + 1)
         return ready
 
+    def settle(self, source: NodeId, to: NodeId) -> None:
+        """The publisher says how far it has come, no further than it has at this node."""
+        under_way = self.ahead[source, to]
+        newest = under_way[0].id.sequence - 1 if under_way else self.counters[source] - 1
+        assert not self.barriers[to].settle(source, newest), "nothing waits for what will not come"
+
     def take_step(self, choice: int, *, publications_max: int) -> None:
         """One of all the steps that can be taken; the remainder of `choice` says which."""
         links = self.arrivals()
@@ -131,6 +140,8 @@ class Group:
             self.publish(chosen)
         elif links:
             self.arrive(*links[chosen - publishers])
+            if choice >= SETTLE_FROM:
+                self.settle(*links[chosen - publishers])
 
     def finish(self) -> None:
         """Let all arrive that is under way, and check that everybody has had everything once."""

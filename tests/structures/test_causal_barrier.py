@@ -73,6 +73,35 @@ def test_long_histories_cross_the_generations_and_the_merged_barrier() -> None:
     group.finish()
 
 
+def test_a_parent_from_long_ago_is_still_known() -> None:
+    """Its id was dropped with its generation."""
+    barrier = CausalBarrier(settled=True)
+    barrier.receive(event(9, 1))
+    for sequence in range(1, 3 * RECENT_MAX):
+        barrier.receive(event(0, sequence, *[(0, sequence - 1)] * (sequence > 1)))
+    assert list(barrier.receive(event(9, 2, (9, 1)))) == [event(9, 2, (9, 1))]
+    assert barrier.waiting == 0
+
+
+def test_what_has_arrived_and_waits_is_waited_for_whatever_its_publisher_says() -> None:
+    barrier = CausalBarrier(settled=True)
+    answer, thanks = event(1, 2, (0, 1)), event(2, 3, (1, 2))
+    assert barrier.receive(answer) == ()
+    assert list(barrier.settle(1, 2)) == []
+    assert barrier.receive(thanks) == ()
+    assert list(barrier.receive(event(0, 1))) == [event(0, 1), answer, thanks]
+
+
+def test_an_old_word_of_a_publisher_takes_nothing_back() -> None:
+    barrier = CausalBarrier(settled=True)
+    reply = event(1, 6, (0, 5))
+    assert barrier.receive(reply) == ()
+    assert list(barrier.settle(0, 4)) == []
+    assert list(barrier.settle(0, 5)) == [reply]
+    assert list(barrier.settle(0, 3)) == []
+    assert list(barrier.receive(event(2, 6, (0, 5)))) == [event(2, 6, (0, 5))]
+
+
 # -- a node that joins --------------------------------------------------------------------
 
 
@@ -138,12 +167,11 @@ def test_a_joiner_delivers_what_it_was_sent_as_if_it_knew_what_it_was_not(
         source = data.draw(st.sampled_from(sources + [None] * can_settle), label="next arrival")
         if source is None:
             settled = True
-            ready = []
             for each in early:
-                ready += joiner.settle(each.id.publisher, each.id.sequence)
-            assert not ready, "while strict, the word of a source releases nothing"
+                released = joiner.settle(each.id.publisher, each.id.sequence)
+                assert not released, "while strict, the word of a source releases nothing"
             naive.expected = history.mask(history.events) & ~never
-            ready = joiner.become_settled()
+            ready = list(joiner.become_settled())
             expected = naive.deliver()
         else:
             arrived = ahead[source].pop(0)
@@ -208,3 +236,18 @@ def test_an_arrival_looks_at_none_of_those_that_wait_for_others(unrelated: int, 
     assert list(barrier.receive(event(0, 1))) == [event(0, 1), reply]
     assert barrier.asked == 1, "the reply alone"
     assert barrier.waiting == unrelated
+
+
+def test_an_arrival_looks_at_none_of_those_that_wait_for_a_later_event_of_its_publisher() -> None:
+    """Node 0's events come slowly; node 1's answers to each have all arrived before."""
+    events = 500
+    barrier = Watched(settled=True)
+    for k in range(events):
+        earlier = [(1, 2 * k)] if k else []
+        assert barrier.receive(event(1, 2 * k + 2, (0, 2 * k + 1), *earlier)) == ()
+    barrier.asked = 0
+    for k in range(events):
+        earlier = [(1, 2 * k)] if k else []
+        question = event(0, 2 * k + 1, *earlier)
+        assert [each.id for each in barrier.receive(question)] == [(0, 2 * k + 1), (1, 2 * k + 2)]
+    assert barrier.asked <= 3 * events

@@ -50,7 +50,8 @@ def test_both_engines_write_the_same_journal(until_ms: float | None) -> None:
             continue
         windowed = simulate(scenario, engine="windowed")
         ordered = simulate(scenario, engine="event-order")
-        assert windowed.journal is not None and ordered.journal is not None
+        assert windowed.journal is not None
+        assert ordered.journal is not None
         assert journal_hash(windowed.journal) == journal_hash(ordered.journal), f"seed {seed}"
         assert windowed.journal.schema.metadata == ordered.journal.schema.metadata, f"seed {seed}"
         assert windowed.messages == ordered.messages, f"seed {seed}"

@@ -3,8 +3,9 @@
 Judged for the subscriptions that stand when the journal ends, and only if the run ended
 because nothing was left to happen: one that was cut has deliveries still on their way.
 When all have learned of a subscriber is read from the journal: it is the last reception
-of the SUB that the node sent on subscribing. Where there is none (no such rows, or a
-subscriber from the start), it is the `joined` row, by which the protocol promises as much.
+of the last SUB of the node's own (SUBs of earlier subscriptions may have been queued, and
+be sent after it has subscribed anew). Where there is none (no such rows, or a subscriber
+from the start), it is the `joined` row, by which the protocol promises as much.
 """
 
 from bisect import bisect_left, bisect_right
@@ -105,7 +106,7 @@ class _Completeness:
                 continue
             elif kind == Kind.JOINED and subscription.joined_us is None:
                 subscription.joined_us = time_us
-            elif kind == Kind.SEND and node == source:  # the last one: those before it were queued
+            elif kind == Kind.SEND and node == source:
                 subscription.sub_sequence = sequence
 
     def _read_deliveries(self) -> None:

@@ -15,8 +15,8 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, Union, get_args, g
 
 from treecast.core import ScenarioError, Topic, TopicError, parse_topic
 
-TIME_MS_MAX = 10**12
-"""About thirty years: in microseconds still exact as a float, and far inside 64 bits."""
+TIME_MS_MAX = 10**10
+"""About four months: in microseconds exact as a float, and a tenth of what an engine can count."""
 COUNT_MAX = 10**9
 SHOWN_CHARACTERS_MAX = 60
 
@@ -142,7 +142,7 @@ def describe(hint: Any) -> str:
         return " or ".join(shown(each) for each in members)
     if origin is tuple:
         if members[-1] is Ellipsis:
-            return f"a list of {describe(members[0])}s"
+            return f"a list, each {describe(members[0])}"
         return f"[{', '.join(describe(each) for each in members)}]"
     nouns = {
         Topic: 'a topic\'s name, as in "chat.room1"',

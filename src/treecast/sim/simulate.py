@@ -52,10 +52,16 @@ def simulate(
     report = _Reporter(observer, planned, progress)
     until_us = sys.maxsize if scenario.until_ms is None else round(scenario.until_ms * 1000)
     now_us = 0
-    with _no_cyclic_garbage_collection():
-        while (reached_us := runner.step(until_us)) is not None:
-            now_us = reached_us
-            report.step(now_us)
+    try:
+        with _no_cyclic_garbage_collection():
+            while (reached_us := runner.step(until_us)) is not None:
+                now_us = reached_us
+                report.step(now_us)
+    except OverflowError:
+        raise ScenarioError(
+            f"the run goes on past {now_us / 1000:g} ms, longer than can be counted; "
+            "shorten the network's delays or set until_ms"
+        ) from None
     quiet = not runner.pending
     report.tell(now_us)
     table = recorder.finish(quiet=quiet) if recorder else None

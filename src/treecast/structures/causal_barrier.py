@@ -7,9 +7,10 @@ a parent that they wait for; an arrival looks at nobody else's.
 What the paper keeps in last_delvs and first_rec is `heard` here: heard[q] = c says that of
 all that q has started in this topic up to its counter c, everything that will ever arrive
 here has arrived. It rests on per-source FIFO reception, section 3.2.2: q starts its next
-broadcast when the previous one has been acknowledged by all who were sent it, so the
-arrival of q's event c proves it for c, and so does the word of q itself (`settle`). What
-was delivered lately, or waits, is not in `heard` yet; it is looked for there first.
+broadcast when the previous one has been acknowledged by all who were sent it. So q's own
+word raises it (`settle`), and so does an event of q that was delivered long ago; what was
+delivered lately, or waits, is looked for first. The caller must see to it that a settled
+structure misses nothing that q starts after what it has told.
 
 A node that joins faces one more danger, which the paper does not treat. With m1 -> m2 ->
 m3, m2 not sent to it and m1 still on its way, m3 names only m2: skipping m2 would let m3
@@ -24,7 +25,7 @@ handed over here; what `publish` returns covers all that was handed over before.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from treecast.core import Event, EventId, NodeId
 
@@ -66,7 +67,8 @@ class CausalBarrier:
         self._recent: set[EventId] = set()
         self._older: set[EventId] = set()
         self._waiting: dict[EventId, Event] = {}
-        self._watchers: dict[NodeId, list[Event]] = {}
+        # Waiting events by a parent that blocks them: its publisher, then its sequence.
+        self._watchers: dict[NodeId, dict[int, list[Event]]] = {}
         self.strict = not settled
         self._delivered: dict[NodeId, int] = {}  # while strict: each publisher's newest sequence
 
@@ -90,7 +92,7 @@ class CausalBarrier:
             return ()
         self._hand_over(identity, parents)
         if self._watchers and identity.publisher in self._watchers:
-            return (event, *self._release(identity.publisher))
+            return (event, *self._release(self._watchers_of(identity)))
         return (event,)
 
     def hear(self, identity: EventId) -> None:
@@ -100,7 +102,9 @@ class CausalBarrier:
     def settle(self, source: NodeId, through: int) -> Sequence[Event]:
         """Note that all of `source` up to `through` that will ever arrive has arrived."""
         self._hear(source, through)
-        return self._release(source) if source in self._watchers else ()
+        watched = self._watchers.get(source, ())
+        passed = [EventId(source, sequence) for sequence in watched if sequence <= through]
+        return self._release(event for parent in passed for event in self._watchers_of(parent))
 
     def become_strict(self) -> None:
         """The node subscribes (again): what it missed while away must not be skipped yet."""
@@ -133,24 +137,34 @@ class CausalBarrier:
         self._waiting.clear()
         self._watchers.clear()
 
-    def _release(self, source: NodeId) -> list[Event]:
-        """Hand over the waiting events that a change at this source unblocks, and so on."""
+    def _release(self, freed: Iterable[Event]) -> list[Event]:
+        """Hand over those of these waiting events that nothing blocks any more, and so on."""
         ready: list[Event] = []
-        changed = deque([source])
-        while changed:
-            for event in self._watchers.pop(changed.popleft(), ()):
-                blocker = self._blocker(event)
-                if blocker is not None:
-                    self._watch(event, blocker)
-                    continue
-                del self._waiting[event.id]
-                self._hand_over(event.id, event.parents)
-                ready.append(event)
-                changed.append(event.id.publisher)
+        candidates = deque(freed)
+        while candidates:
+            event = candidates.popleft()
+            blocker = self._blocker(event)
+            if blocker is not None:
+                self._watch(event, blocker)
+                continue
+            del self._waiting[event.id]
+            self._hand_over(event.id, event.parents)
+            ready.append(event)
+            candidates.extend(self._watchers_of(event.id))
         return ready
 
-    def _blocker(self, event: Event) -> NodeId | None:
-        """The publisher of a parent that may still come, or None when nothing holds the event."""
+    def _watchers_of(self, parent: EventId) -> Sequence[Event]:
+        """Take out the events that wait for this parent."""
+        watched = self._watchers.get(parent.publisher)
+        if watched is None:
+            return ()
+        events = watched.pop(parent.sequence, ())
+        if not watched:
+            del self._watchers[parent.publisher]
+        return events
+
+    def _blocker(self, event: Event) -> EventId | None:
+        """A parent that must come first, or None when nothing holds the event."""
         missing = event.parents - self._recent
         if missing:
             missing -= self._older
@@ -158,11 +172,11 @@ class CausalBarrier:
         blocking = [parent for parent in missing if parent[1] > known(parent[0], _NEVER)]
         if self._waiting and not self.strict:
             blocking += [parent for parent in missing if parent in self._waiting]
-        return min(blocking).publisher if blocking else None
+        return min(blocking) if blocking else None
 
-    def _watch(self, event: Event, source: NodeId) -> None:
+    def _watch(self, event: Event, parent: EventId) -> None:
         self._waiting[event.id] = event
-        self._watchers.setdefault(source, []).append(event)
+        self._watchers.setdefault(parent.publisher, {}).setdefault(parent.sequence, []).append(event)
 
     def _hand_over(self, identity: EventId, parents: frozenset[EventId]) -> None:
         new = self._new

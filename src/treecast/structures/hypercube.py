@@ -59,7 +59,10 @@ def first_member(i: NodeId, s: int, members: Sequence[NodeId]) -> NodeId | None:
     end = bisect_left(members, other + (1 << bit), begin)
     while end - begin > 1:
         bit = (members[begin] ^ members[end - 1]).bit_length() - 1  # where these part
-        boundary = bisect_left(members, members[end - 1] >> bit << bit, begin, end)
+        upper = members[end - 1] >> bit << bit
+        boundary = (begin + end) // 2  # right at once where ids are dense
+        if not members[boundary - 1] < upper <= members[boundary]:
+            boundary = bisect_left(members, upper, begin, end)
         if neighbour >> bit & 1:
             begin = boundary
         else:
