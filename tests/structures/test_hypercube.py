@@ -224,7 +224,7 @@ def test_a_dense_slice_far_from_the_neighbour_costs_log_n_looks(d: int) -> None:
     """The neighbour and all close to it are missing, and those that are left are dense."""
     upper_half_of_the_last_cluster = [0, *range(3 * 2 ** (d - 2), 2**d)]
     assert hypercube.children(0, upper_half_of_the_last_cluster, d) == (3 * 2 ** (d - 2),)
-    assert looks_per_child(0, upper_half_of_the_last_cluster, d) <= 9 * d + 16
+    assert looks_per_child(0, upper_half_of_the_last_cluster, d) <= 12 * d
 
 
 def test_the_bound_tells_a_scan_from_a_search() -> None:
