@@ -41,41 +41,36 @@ class Pub(msgspec.Struct, frozen=True, gc=False):
         return self.event.id
 
 
-class Sub(msgspec.Struct, frozen=True, gc=False):
+class OperationMessage(msgspec.Struct, frozen=True, gc=False):
+    """What a node says of itself on a topic; there is no event in it."""
+
+    topic: Topic
+    origin: EventId
+
+    is_ack: ClassVar[bool] = False
+    event: ClassVar[None] = None
+
+
+class Sub(OperationMessage, frozen=True, gc=False):
     """The origin has subscribed; goes to all nodes."""
 
-    topic: Topic
-    origin: EventId
-
     kind: ClassVar[str] = "SUB"
-    is_ack: ClassVar[bool] = False
-    event: ClassVar[None] = None
 
 
-class Uns(msgspec.Struct, frozen=True, gc=False):
+class Uns(OperationMessage, frozen=True, gc=False):
     """The origin has unsubscribed; goes to the subscribers."""
 
-    topic: Topic
-    origin: EventId
-
     kind: ClassVar[str] = "UNS"
-    is_ack: ClassVar[bool] = False
-    event: ClassVar[None] = None
 
 
-class Fence(msgspec.Struct, frozen=True, gc=False):
+class Fence(OperationMessage, frozen=True, gc=False):
     """The origin, who has joined, asks all nodes to finish what they had started.
 
     Not in the paper; see docs/protocols/vcube-ps.md. A node acknowledges it once its own
     broadcast that is under way on the topic has been acknowledged by everyone.
     """
 
-    topic: Topic
-    origin: EventId
-
     kind: ClassVar[str] = "FENCE"
-    is_ack: ClassVar[bool] = False
-    event: ClassVar[None] = None
 
 
 class Ack(msgspec.Struct, frozen=True, gc=False):
