@@ -287,9 +287,19 @@ def test_runs_are_checked_one_at_a_time() -> None:
 
 def test_rows_out_of_time_are_refused_with_the_place() -> None:
     with pytest.raises(JournalError, match=r"back in time at row 2, from 5 us to 4 us"):
-        check(journal_from_rows([(1, 0, "joined"), (5, 0, "joined"), (4, 0, "joined")]))
+        check(journal_from_rows([(time_us, 0, "joined", None, "chat") for time_us in (1, 5, 4)]))
 
 
 def test_a_table_that_is_no_journal_is_refused() -> None:
     with pytest.raises(JournalError, match="column 'time_us' is missing"):
         check(mark_quiet(journal_from_rows(GOOD), True).drop_columns(["time_us"]))
+
+
+def test_rows_that_say_too_little_are_not_judged() -> None:
+    nameless: list[Row] = [(*row[:4], None, *row[5:]) if row[2] == "deliver" else row for row in GOOD]
+    with pytest.raises(
+        JournalError, match=r"column 'topic' is empty in \d+ deliver rows; each needs topic, so"
+    ):
+        judged(nameless)
+    with pytest.raises(JournalError, match="column 'node' holds -4; numbers are 0 or above"):
+        judged([*GOOD, (90, -4, "subscribe", None, "chat")])

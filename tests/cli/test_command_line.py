@@ -244,3 +244,35 @@ def test_without_a_command_the_help_is_printed(capsys: pytest.CaptureFixture[str
     assert main([]) == 0
     printed = capsys.readouterr().out
     assert all(name in printed for name in ("simulate", "check", "demo"))
+
+
+def _shell(command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["sh", "-c", command.replace("treecast", f"{sys.executable} -m treecast")],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_closed_and_full_outputs_give_no_traceback() -> None:
+    assert _shell("treecast --version >&-").returncode == 0
+    full = _shell("treecast --version > /dev/full")
+    assert (full.returncode, full.stderr) == (2, "treecast: error: No space left on device\n")
+
+
+def test_any_name_can_be_printed_anywhere(tmp_path: Path) -> None:
+    scenario = tmp_path / "x.toml"
+    scenario.write_text('name = "späte Gäste"\nprotocol = "vcube-ps"\nnodes = 2\n', encoding="utf-8")
+    printed = _shell(f"treecast simulate {scenario}", PYTHONIOENCODING="ascii")
+    assert (printed.returncode, printed.stderr) == (0, "")
+    assert "sp\\xe4te" in printed.stdout
+
+
+def test_an_empty_folder_name_is_refused(tmp_path: Path) -> None:
+    scenario = tmp_path / "x.toml"
+    scenario.write_text('name = "x"\nprotocol = "vcube-ps"\nnodes = 2\n', encoding="utf-8")
+    refused = _shell(f"treecast simulate {scenario} --out ''")
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    assert "--out is empty" in refused.stderr

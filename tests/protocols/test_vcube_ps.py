@@ -82,6 +82,23 @@ def test_a_publisher_delivers_at_once_and_sends_to_the_largest_cluster_first() -
     assert host.take() == [Delivered(hello), *to_each((7, 0, 3), Pub(hello))]
 
 
+def test_any_number_of_publications_waits_for_the_subscription_to_stand() -> None:
+    """Nobody else is subscribed, so each is at its end as soon as it begins: in a loop, not a recursion."""
+    machine, host = node(6, members=())
+    machine.subscribe(CHAT)
+    for _ in range(5_000):
+        machine.publish(CHAT, b"")
+    assert sum(isinstance(deed, Sent) for deed in host.take()) == 3
+    for child in (2, 4, 7):
+        machine.receive(child, ack(6, 1))
+    assert host.take() == [Joined(CHAT)]
+    machine.unsubscribe(CHAT)
+    machine.subscribe(CHAT)
+    assert [deed.message for deed in host.take() if isinstance(deed, Sent)] == [
+        Sub(CHAT, EventId(6, 5_003))
+    ] * 3
+
+
 def test_a_subscription_goes_to_all_nodes_and_stands_when_all_have_answered() -> None:
     machine, host = node(6)
     machine.subscribe(CHAT)

@@ -1,6 +1,6 @@
 """Random scenarios by seed, a swarm of shapes, and their judgement by the checkers.
 
-Run as a command it replays seeds: `python tests/systems/random_scenarios.py SEED ...`
+Run as a command it replays seeds: `.venv/bin/python tests/systems/random_scenarios.py SEED ...`
 prints the scenario in TOML form and every violation.
 """
 
@@ -85,7 +85,7 @@ def judge(seed: int) -> tuple[Result, Report]:
 
 
 def replay(seed: int) -> str:
-    return f"replay: python tests/systems/random_scenarios.py {seed}"
+    return f"replay: .venv/bin/python tests/systems/random_scenarios.py {seed}"
 
 
 def complaint(seed: int, report: Report) -> str:

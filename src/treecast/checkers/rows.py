@@ -20,10 +20,22 @@ NOTHING = -1
 
 _SLICE_ROWS = 1 << 16
 
+_NEEDED = {
+    Kind.PUBLISH: ("topic", "source", "sequence"),
+    Kind.DELIVER: ("topic", "source", "sequence"),
+    Kind.SUBSCRIBE: ("topic",),
+    Kind.JOINED: ("topic",),
+    Kind.UNSUBSCRIBE: ("topic",),
+    Kind.SEND: ("message", "peer"),
+    Kind.RECEIVE: ("message", "peer"),
+}
+"""What a row of each kind must hold, beside run, time, node and kind."""
+
 
 def prepare(journal: pa.Table) -> pa.Table:
     """The journal as the checkers want it: one run, ordered by time, one dictionary for all chunks."""
     validate_journal(journal, "the journal to check")
+    _check_values(journal)
     runs = pc.unique(journal["run"].cast(pa.string())).to_pylist()
     if len(runs) > 1:
         raise JournalError(
@@ -40,6 +52,28 @@ def prepare(journal: pa.Table) -> pa.Table:
                 f"to {times[row].as_py()} us; a journal is ordered by (time_us, node): see sorted_journal"
             )
     return journal.unify_dictionaries()
+
+
+def _check_values(journal: pa.Table) -> None:
+    """Raise unless each row says what a row of its kind is about, in numbers that there can be."""
+    for column in ("time_us", "node", "source", "sequence", "peer", "barrier_size"):
+        lowest = pc.min(journal[column]).as_py()
+        if lowest is not None and lowest < 0:
+            raise JournalError(
+                f"the journal to check: column {column!r} holds {lowest}; numbers are 0 or above"
+            )
+    kinds = journal["kind"].cast(pa.string())
+    for kind, needed in _NEEDED.items():
+        for column in needed:
+            if not journal[column].null_count:
+                continue
+            bare = pc.and_(pc.equal(kinds, str(kind)), journal[column].is_null())
+            missing = pc.sum(bare).as_py()
+            if missing:
+                raise JournalError(
+                    f"the journal to check: column {column!r} is empty in {missing} {kind} rows; "
+                    f"each needs {', '.join(needed)}"
+                )
 
 
 def select(journal: pa.Table, kinds: Sequence[Kind], columns: Sequence[str], message: str = "") -> pa.Table:

@@ -29,6 +29,7 @@ app = typer.Typer(
     name="treecast",
     help="Brokerless publish/subscribe: simulate protocols and check what they did.",
     add_completion=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
     pretty_exceptions_enable=False,
 )
 
@@ -152,6 +153,8 @@ def _simulated(scenario: "Scenario", level: Level, engine: Engine | None, out: P
     from treecast.sim import simulate as run_scenario
     from treecast.sim.result import prepare_folder
 
+    if out == Path():
+        raise UsageError("--out is empty; give a folder for the result, as in --out run1")
     if out is not None:
         prepare_folder(out)
     with progress_bar(scenario) as progress:

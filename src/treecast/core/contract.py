@@ -1,8 +1,8 @@
 """The contract between a protocol and the world that it runs in.
 
 A protocol is a `Machine`: no I/O, no clock, no async, no global randomness. It is told
-things (one method a kind) and acts only through its `Host`. Three hosts exist: the
-simulator's, the network's, and a recording one for tests.
+things (one method a kind) and acts only through its `Host`: the simulator's, a recording
+one in tests, and later the network's.
 
 Invariants of every machine:
 - it touches no other node's state, only its own and its host;

@@ -2,7 +2,8 @@
 
 Every message says what is wrong, where, and what would be right. `UsageError` and its
 kinds are the caller's fault and reach him as an exception at the call; `PeerError` is
-another node's fault, is counted and never takes this node down.
+another node's fault: a real network's host counts it and goes on, a simulation, in which
+all nodes run our code, ends with it.
 """
 
 

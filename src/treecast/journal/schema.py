@@ -39,6 +39,7 @@ class Kind(StrEnum):
     DELIVER = "deliver"  # the protocol handed an event to the application
     SUBSCRIBE = "subscribe"  # the application asked for it
     JOINED = "joined"  # the protocol says that the subscription stands
+    CRASH = "crash"  # the node stopped
     UNSUBSCRIBE = "unsubscribe"  # the application asked for it; nothing is delivered from here on
 
 

@@ -181,7 +181,7 @@ class SimHost(Host):
 
     def note_early(self) -> None:
         """The message just handled brought an event that was not delivered at once."""
-        event = self.arriving
+        event, self.arriving = self.arriving, None
         if event is not None and event.topic in self._subscribed:
             self.early.setdefault(event.id, self.now_us)
 

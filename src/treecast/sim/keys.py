@@ -17,7 +17,9 @@ from treecast.core import ScenarioError, Topic, TopicError, parse_topic
 
 TIME_MS_MAX = 10**10
 """About four months: in microseconds exact as a float, and a tenth of what an engine can count."""
-COUNT_MAX = 10**9
+DELAY_US_MAX = 10**10
+"""Nearly three hours for one hop."""
+COUNT_MAX = 10**7
 SHOWN_CHARACTERS_MAX = 60
 
 MISFIT: Final = object()
@@ -44,7 +46,7 @@ class Within:
         return f"{self.noun} from {self.low} to {self.high}"
 
 
-Microseconds: TypeAlias = Annotated[int, Within("whole microseconds", 0, TIME_MS_MAX * 1000)]
+Microseconds: TypeAlias = Annotated[int, Within("whole microseconds", 0, DELAY_US_MAX)]
 Milliseconds: TypeAlias = Annotated[float, Within("milliseconds", 0, TIME_MS_MAX)]
 Duration: TypeAlias = Annotated[float, Within("milliseconds", 0, TIME_MS_MAX, above=True)]
 Count: TypeAlias = Annotated[int, Within("a count", 1, COUNT_MAX)]

@@ -65,7 +65,10 @@ class Observer:
         self._arrived.update(map(type, messages))
 
     def arrived(self) -> Counter[str]:
-        return Counter({kind.kind: count for kind, count in self._arrived.items()})
+        found: Counter[str] = Counter()
+        for message_type, count in self._arrived.items():
+            found[message_type.kind] += count
+        return found
 
     def message_sent(self, now_us: int, node: NodeId, to: NodeId, message: Message) -> None:
         if self._journal is not None:

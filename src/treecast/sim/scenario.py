@@ -1,7 +1,8 @@
 """A scenario: everything that decides a run, as frozen values.
 
-Invariant: a scenario that exists can be run. Whoever builds one, from TOML or in
-Python, has its values checked as it is built; bad ones raise `ScenarioError`.
+Whoever builds a scenario, from TOML or in Python, has its values checked as it is built;
+bad ones raise `ScenarioError`. What shows only in the run (an application that publishes
+without being subscribed) raises it there.
 Field names are the keys of the TOML form, but for the four that stand for its tables
 (their metadata names the table, and the key that picks a class where there are
 several); times carry their unit in the name.
@@ -25,6 +26,8 @@ from treecast.sim.keys import (
 )
 
 NODES_MAX = 65_536
+PUBLICATIONS_MAX = 10**7
+"""Each is planned before the run begins, at some 300 bytes."""
 SEED_MAX = 2**63 - 1
 """A seed fits the signed 64-bit numbers of journals and tables."""
 
@@ -190,6 +193,13 @@ class Scenario:
         _check_actions(self)
 
 
+def publications(workload: Workload, subscribers: int) -> int:
+    """How many events a workload publishes in a topic of that many subscribers."""
+    return selected_count(workload.publishers, subscribers) * (
+        1 if isinstance(workload, Once) else workload.count
+    )
+
+
 def selected_count(selection: Selection, population: int) -> int:
     """How many nodes `selection` stands for when it is drawn from `population`.
 
@@ -217,11 +227,12 @@ def _check_node(key: str, node: NodeId, nodes: int) -> None:
 
 def _check_selection(key: str, selection: Selection, population: int, whom: str, nodes: int) -> None:
     if isinstance(selection, tuple):
+        listed: set[NodeId] = set()
         for node in selection:
             _check_node(key, node, nodes)
-        twice = next((node for node in selection if selection.count(node) > 1), None)
-        if twice is not None:
-            raise ScenarioError(f"{key}: node {twice} is listed twice; list each node once")
+            if node in listed:
+                raise ScenarioError(f"{key}: node {node} is listed twice; list each node once")
+            listed.add(node)
     elif selected_count(selection, population) > population:
         raise ScenarioError(f"{key} = {shown(selection)}; there are only {population} {whom} to draw from")
 
@@ -241,6 +252,7 @@ def _check_topics(scenario: Scenario) -> None:
 
 def _check_workloads(scenario: Scenario) -> None:
     subscribed = {topic.name: selected_count(topic.subscribers, scenario.nodes) for topic in scenario.topics}
+    planned = 0
     for number, workload in enumerate(scenario.workloads, start=1):
         place, name = f"[[workload]] {number}: ", workload.topic
         if name not in subscribed:
@@ -252,6 +264,12 @@ def _check_workloads(scenario: Scenario) -> None:
         _check_selection(key, publishers, subscribed[name], whom, scenario.nodes)
         if selected_count(publishers, subscribed[name]) == 0:
             raise ScenarioError(f"{key} = {shown(publishers)} stands for nobody; give at least one node")
+        planned += publications(workload, subscribed[name])
+        if planned > PUBLICATIONS_MAX:
+            raise ScenarioError(
+                f"{place}{planned} publications are planned up to here; "
+                f"at most {PUBLICATIONS_MAX} are allowed"
+            )
 
 
 def _check_actions(scenario: Scenario) -> None:

@@ -48,20 +48,15 @@ def simulate(
     recorder = _recorder(scenario, journal)
     observer = Observer(recorder, messages=journal == "all")
     runner = _engine(scenario, engine)
-    planned = _populate(runner, scenario, observer)
-    report = _Reporter(observer, planned, progress)
+    report = _Reporter(observer, progress)
+    report.tell(0)
+    report.planned = _populate(runner, scenario, observer)
     until_us = sys.maxsize if scenario.until_ms is None else round(scenario.until_ms * 1000)
     now_us = 0
-    try:
-        with _no_cyclic_garbage_collection():
-            while (reached_us := runner.step(until_us)) is not None:
-                now_us = reached_us
-                report.step(now_us)
-    except OverflowError:
-        raise ScenarioError(
-            f"the run goes on past {now_us / 1000:g} ms, longer than can be counted; "
-            "shorten the network's delays or set until_ms"
-        ) from None
+    with _no_cyclic_garbage_collection():
+        while (reached_us := runner.step(until_us)) is not None:
+            now_us = reached_us
+            report.step(now_us)
     quiet = not runner.pending
     report.tell(now_us)
     table = recorder.finish(quiet=quiet) if recorder else None
@@ -136,9 +131,9 @@ def _populate(engine: Engine, scenario: Scenario, observer: Observer) -> int:
 class _Reporter:
     """Tells the caller how far the run is."""
 
-    def __init__(self, observer: Observer, planned: int, callback: ProgressCallback | None) -> None:
+    def __init__(self, observer: Observer, callback: ProgressCallback | None) -> None:
+        self.planned = 0
         self._observer = observer
-        self._planned = planned
         self._callback = callback
         self._due_s = 0.0
 
@@ -149,7 +144,7 @@ class _Reporter:
     def tell(self, now_us: int) -> None:
         if self._callback is not None:
             seen = self._observer
-            self._callback(Progress(now_us, seen.hops, seen.published, seen.delivered, self._planned))
+            self._callback(Progress(now_us, seen.hops, seen.published, seen.delivered, self.planned))
             self._due_s = time.monotonic() + PROGRESS_EVERY_S
 
 

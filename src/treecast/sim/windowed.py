@@ -16,7 +16,7 @@ from heapq import heappop, heappush
 from operator import itemgetter
 from typing import TypeAlias
 
-from treecast.core import Message, NodeId
+from treecast.core import Message, NodeId, ScenarioError
 from treecast.sim.host import COMPLETION, SimHost
 from treecast.sim.network import Link
 from treecast.sim.observer import Observer
@@ -85,7 +85,13 @@ class WindowedHost(SimHost):
     def send(self, to: NodeId, message: Message) -> None:
         arrival_us = self._arrival_us(self.now_us, message)
         inbox = self._windows[arrival_us // self._length_us][to]
-        inbox.stamps.append(arrival_us << _SENDER_BITS | self.node)
+        try:
+            inbox.stamps.append(arrival_us << _SENDER_BITS | self.node)
+        except OverflowError:
+            raise ScenarioError(
+                f"a message sent at {self.now_us / 1000:g} ms arrives later than can be counted; "
+                "shorten the network's delays"
+            ) from None
         inbox.messages.append(message)
         if self.traced:
             self.observer.message_sent(self.now_us, self.node, to, message)

@@ -34,7 +34,7 @@ from treecast.core import (
 )
 from treecast.protocols.setup import Setup
 from treecast.protocols.vcube.messages import Ack, Fence, Membership, Pub, Sub, Uns
-from treecast.protocols.vcube.view import TopicView
+from treecast.protocols.vcube.view import TopicView, is_member
 from treecast.structures.causal_barrier import CausalBarrier
 from treecast.structures.hypercube import cluster
 
@@ -92,13 +92,13 @@ class VCubePS:
         self._host = host
         self._node = node
         self._everyone = TopicView(node, tuple(setup.nodes))
-        self._reach_max = max(setup.nodes).bit_length()  # log2 N: the number of clusters
+        self._reach_max = setup.nodes[-1].bit_length()  # log2 N: the number of clusters
         self._counter = 1
         self._waves: dict[EventId, Wave] = {}
         self._topics: dict[Topic, TopicState] = {
             topic: TopicState(topic, node, members, standing=True)
             for topic, members in setup.subscribers.items()
-            if node in members
+            if is_member(node, members)
         }
 
     # -- the application's side: algorithm 1 ------------------------------------------
@@ -112,7 +112,9 @@ class VCubePS:
         if state is None:
             state = self._topics[topic] = TopicState(topic, self._node, (), standing=False)
         elif state.subscribed:
-            raise AlreadySubscribedError(f"node {self._node} is subscribed to {topic!r} already")
+            raise AlreadySubscribedError(
+                f"node {self._node} is subscribed to {topic!r} already; unsubscribe first"
+            )
         state.subscribed = True
         state.joined = False
         state.fence = None
@@ -189,7 +191,6 @@ class VCubePS:
                 self._end_wave(state.topic, fence, wave)
         if state.operation.subscribed and state.operation.counter == origin.sequence:
             self._become_joined(state)
-        self._start_propagation(state)
 
     def _become_joined(self, state: TopicState) -> None:
         """All nodes know of the subscription, and their answers have made the view whole."""
@@ -324,7 +325,9 @@ class VCubePS:
         """All those whom the wave awaits are done: tell the parent (SENDACKS)."""
         del self._waves[origin]
         if wave.parent is None:
-            self._end_propagation(self._topics[topic], origin, wave.news)
+            state = self._topics[topic]
+            self._end_propagation(state, origin, wave.news)
+            self._start_propagation(state)
             return
         news = wave.news
         if wave.members is None:

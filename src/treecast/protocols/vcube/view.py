@@ -5,7 +5,7 @@ arrive; `members` is sorted and never changed in place, so that nodes can share 
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from treecast.core import NodeId
 from treecast.protocols.vcube.messages import Membership
@@ -13,6 +13,12 @@ from treecast.structures import hypercube
 
 _INITIAL = 0
 """The counter of a subscription that stood before the run began; counters start at 1."""
+
+
+def is_member(node: NodeId, members: Sequence[NodeId]) -> bool:
+    """Whether `node` stands in the sorted `members`."""
+    position = bisect_left(members, node)
+    return position < len(members) and members[position] == node
 
 
 class TopicView:
@@ -27,17 +33,13 @@ class TopicView:
         self._counters: dict[NodeId, int] = {}
         self._children: dict[int, tuple[NodeId, ...]] = {}
 
-    def __contains__(self, node: NodeId) -> bool:
-        position = bisect_left(self.members, node)
-        return position < len(self.members) and self.members[position] == node
-
     def update(self, operations: Iterable[Membership]) -> None:
         """Merge operations; of two on one node the later one stays."""
         counters = self._counters
         for operation in operations:
             known = counters.get(operation.node)
             if known is None:
-                known = _INITIAL if operation.node in self else _INITIAL - 1
+                known = _INITIAL if is_member(operation.node, self.members) else _INITIAL - 1
             if operation.counter > known:
                 counters[operation.node] = operation.counter
                 self._set(operation.node, operation.subscribed)
@@ -56,10 +58,9 @@ class TopicView:
         return self.children(h) if found is None else found
 
     def _set(self, node: NodeId, subscribed: bool) -> None:
-        position = bisect_left(self.members, node)
-        present = position < len(self.members) and self.members[position] == node
-        if subscribed == present:
+        if subscribed == is_member(node, self.members):
             return
+        position = bisect_left(self.members, node)
         after = position if subscribed else position + 1
         self.members = self.members[:position] + ((node,) if subscribed else ()) + self.members[after:]
         self._children.clear()
