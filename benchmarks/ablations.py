@@ -16,7 +16,7 @@ from rich.table import Table
 
 from treecast.checkers import check
 from treecast.core import Event, NodeId, Topic
-from treecast.protocols.registry import PROTOCOLS
+from treecast.protocols.registry import PROTOCOLS, Entry
 from treecast.protocols.vcube.messages import Fence, Pub, Sub, Uns
 from treecast.protocols.vcube.vcube_ps import TopicState, VCubePS
 from treecast.sim import simulate
@@ -86,7 +86,7 @@ VARIANTS: dict[str, Callable[..., VCubePS]] = {
 
 def broken_rules(variant: str, seed: int) -> list[str]:
     """The rules that this seed's scenario breaks under the variant."""
-    PROTOCOLS["variant"] = VARIANTS[variant]
+    PROTOCOLS["variant"] = Entry(VARIANTS[variant])
     journal = simulate(replace(random_scenario(seed), protocol="variant")).journal
     return [verdict.name for verdict in check(journal).verdicts if not verdict.ok]
 

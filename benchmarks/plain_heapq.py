@@ -43,6 +43,7 @@ class PlainHost:
     """One node: a processor, a link, a machine."""
 
     random = Random(0)
+    life = 0
 
     def __init__(self, engine: PlainEngine, node: NodeId, network: PacketNetwork) -> None:
         self.engine = engine
@@ -78,6 +79,8 @@ class PlainHost:
 
     def joined(self, topic: Topic) -> None: ...
 
+    def peer_changed(self, peer: NodeId, *, alive: bool) -> None: ...
+
     def set_timer(self, key: TimerKey, after_us: int) -> None:
         raise NotImplementedError("the benchmark's protocol sets no timers")
 
@@ -91,7 +94,7 @@ def run_plain(scenario: Scenario) -> PlainEngine:
     engine = PlainEngine()
     subscribers = initial_subscribers(scenario)
     setup = Setup(tuple(range(scenario.nodes)), subscribers)
-    make_machine = protocol_named(scenario.protocol)
+    make_machine = protocol_named(scenario.protocol).make
     hosts = {node: PlainHost(engine, node, scenario.network) for node in setup.nodes}
     for node, host in hosts.items():
         host.others = hosts

@@ -44,13 +44,22 @@ class TimerCancelled:
     key: TimerKey
 
 
-Deed: TypeAlias = Sent | Delivered | Joined | TimerSet | TimerCancelled
+@dataclass(frozen=True)
+class PeerChanged:
+    """The application knows that a peer is taken for crashed, or for alive again."""
+
+    peer: NodeId
+    alive: bool
+
+
+Deed: TypeAlias = Sent | Delivered | Joined | PeerChanged | TimerSet | TimerCancelled
 
 
 class RecordingHost:
     """Does nothing but write down; the clock stands where the test puts it."""
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self, seed: int = 0, life: int = 0) -> None:
+        self.life = life
         self.random = Random(seed)
         self.clock_us = 0
         self.deeds: list[Deed] = []
@@ -66,6 +75,9 @@ class RecordingHost:
 
     def joined(self, topic: Topic) -> None:
         self.deeds.append(Joined(topic))
+
+    def peer_changed(self, peer: NodeId, *, alive: bool) -> None:
+        self.deeds.append(PeerChanged(peer, alive))
 
     def set_timer(self, key: TimerKey, after_us: int) -> None:
         self.deeds.append(TimerSet(key, after_us))

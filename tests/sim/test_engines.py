@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from treecast.core import EventId, Host, Message, NodeId, TimerKey, Topic
-from treecast.protocols.registry import PROTOCOLS
+from treecast.protocols.registry import PROTOCOLS, Entry
 from treecast.protocols.setup import Setup
 from treecast.protocols.vcube.messages import Ack, Sub
 from treecast.sim import Scenario, simulate
@@ -63,7 +63,7 @@ class Diary:
 def diary(engine: Any, **network: Any) -> list[tuple[int, NodeId, str]]:
     """Pages in the order of time, then of nodes, then as written at the node."""
     Diary.pages = []
-    PROTOCOLS["diary"] = Diary
+    PROTOCOLS["diary"] = Entry(Diary)
     try:
         simulate(
             Scenario(

@@ -1,6 +1,7 @@
 """Scenarios in TOML: what is right is read whole, what is wrong is one line that helps."""
 
 import tomllib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treecast.core import ScenarioError, Topic
-from treecast.sim.keys import fit
+from treecast.core.keys import Count, conform, fit
+from treecast.protocols.registry import PROTOCOLS, Entry
+from treecast.protocols.vcube.vcube_ps import VCubePS
 from treecast.sim.scenario import (
     Action,
     Burst,
@@ -364,3 +367,44 @@ def test_a_scenario_built_in_python_is_checked_as_well() -> None:
         Scenario(
             name="one", protocol="vcube-ps", nodes=4, topics=(TopicSetup(name=Topic("a"), subscribers=(4,)),)
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fanout:
+    """Settings for a protocol of this test's."""
+
+    children: Count = 3
+
+    def __post_init__(self) -> None:
+        conform(self)
+
+
+@pytest.fixture
+def fan(monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setitem(PROTOCOLS, "fan", Entry(VCubePS, Fanout))
+    return 'name = "one"\nnodes = 4\nprotocol = "fan"\n'
+
+
+def test_settings_are_of_the_protocols_own_class(fan: str) -> None:
+    assert parse_scenario(fan, "fan").settings == Fanout()
+    scenario = parse_scenario(f"{fan}[settings]\nchildren = 5\n", "fan")
+    assert scenario.settings == Fanout(children=5)
+    assert parse_scenario(toml_of(scenario), "again") == scenario
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ("childs = 5", '[settings]: unknown key "childs"; did you mean "children"?'),
+        ("children = 0", "[settings]: children = 0; give a count from 1 to 10000000"),
+    ],
+)
+def test_settings_that_cannot_be(fan: str, settings: str, message: str) -> None:
+    with pytest.raises(ScenarioError) as refusal:
+        parse_scenario(f"{fan}[settings]\n{settings}\n", "fan")
+    assert message in str(refusal.value)
+
+
+def test_settings_of_another_protocol() -> None:
+    with pytest.raises(ScenarioError, match="settings is a Fanout; the protocol 'vcube-ps' takes NoSettings"):
+        Scenario(name="one", protocol="vcube-ps", nodes=4, settings=Fanout())

@@ -16,6 +16,7 @@ from collections.abc import Hashable
 from random import Random
 from typing import ClassVar, Protocol, TypeAlias
 
+from treecast.core.errors import UsageError
 from treecast.core.events import Event, EventId
 from treecast.core.ids import NodeId
 from treecast.core.topics import Topic
@@ -56,6 +57,15 @@ class Host(Protocol):
         """This node's own stream, seeded by the host."""
         ...
 
+    @property
+    def life(self) -> int:
+        """How many times this node has been started before; a real host keeps it on disk.
+
+        A crash ends a life, and with it all that the machine knew. What carries this
+        number is never taken for what an earlier life said.
+        """
+        ...
+
     def now(self) -> int:
         """The host's clock in microseconds; it never goes back."""
         ...
@@ -76,6 +86,10 @@ class Host(Protocol):
         """
         ...
 
+    def peer_changed(self, peer: NodeId, *, alive: bool) -> None:
+        """Tell the application that the protocol takes `peer` for crashed, or for alive again."""
+        ...
+
     def set_timer(self, key: TimerKey, after_us: int) -> None:
         """Call `Machine.timer(key)` after that long; a timer set under the same key is replaced."""
         ...
@@ -86,7 +100,10 @@ class Host(Protocol):
 
 
 class Machine(Protocol):
-    """One node's side of a protocol."""
+    """One node's side of a protocol.
+
+    Protocols derive from it: what only some of them offer has a body here that refuses.
+    """
 
     def start(self) -> None:
         """The node begins to run; called once, before anything else."""
@@ -100,8 +117,22 @@ class Machine(Protocol):
         """Raise `NotSubscribedError` when it is not."""
         ...
 
+    def register(self, topic: Topic) -> None:
+        """Announce this node as a publisher that need not subscribe (open groups)."""
+        raise UsageError(
+            f"register: {type(self).__name__} has no registered publishers; "
+            f"subscribe to {topic!r} and publish"
+        )
+
+    def unregister(self, topic: Topic) -> None:
+        """Take `register` back."""
+        raise UsageError(
+            f"unregister: {type(self).__name__} has no registered publishers; "
+            f"none was registered on {topic!r}"
+        )
+
     def publish(self, topic: Topic, payload: bytes) -> EventId:
-        """Publish and return the event's id; the publisher itself delivers it at once."""
+        """Publish and return the event's id; a subscribed publisher delivers it at once."""
         ...
 
     def receive(self, sender: NodeId, message: Message) -> None:

@@ -46,6 +46,9 @@ class Recorder:
     def membership(self, kind: str, now_us: int, node: NodeId, topic: Topic) -> None:
         self._append((now_us, node, kind, None, topic, None, None, None, None))
 
+    def peer(self, kind: str, now_us: int, node: NodeId, peer: NodeId) -> None:
+        self._append((now_us, node, kind, None, None, None, None, peer, None))
+
     def finish(self, *, quiet: bool) -> pa.Table:
         """The journal, ordered by time and node; `quiet`: nothing was left to happen."""
         self._flush()

@@ -12,7 +12,7 @@ Columns:
 - topic        the topic it is about
 - source       the node that started the broadcast; for an event, its publisher
 - sequence     the source's counter: (source, sequence) is the identity of an event
-- peer         for send and receive: the other end of this hop
+- peer         for send and receive: the other end of this hop; for suspect and trust: about whom
 - barrier_size for publish and deliver, and PUBs on their way: how many parents the event has
 """
 
@@ -41,6 +41,11 @@ class Kind(StrEnum):
     JOINED = "joined"  # the protocol says that the subscription stands
     CRASH = "crash"  # the node stopped
     UNSUBSCRIBE = "unsubscribe"  # the application asked for it; nothing is delivered from here on
+    RECOVER = "recover"  # the node started again, knowing nothing
+    SUSPECT = "suspect"  # the protocol takes the peer for crashed
+    TRUST = "trust"  # ... and for alive again
+    REGISTER = "register"  # the application will publish without being subscribed
+    UNREGISTER = "unregister"  # ... and no more
 
 
 SCHEMA = pa.schema(

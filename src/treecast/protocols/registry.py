@@ -2,20 +2,34 @@
 
 import difflib
 from collections.abc import Callable
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from treecast.core import Host, Machine, NodeId, ScenarioError
-from treecast.protocols.setup import Setup
+from treecast.protocols.setup import NoSettings, Setup
 from treecast.protocols.vcube.vcube_ps import VCubePS
 
 MachineFactory: TypeAlias = Callable[[Host, NodeId, Setup], Machine]
 
-PROTOCOLS: dict[str, MachineFactory] = {
-    "vcube-ps": VCubePS,
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A protocol: what makes a node's machine, and the dataclass of its settings.
+
+    The fields of `settings` are the keys of a scenario's `[settings]`; all have defaults,
+    and their annotations say what they may hold (`core.keys`).
+    """
+
+    make: MachineFactory
+    settings: type[Any] = NoSettings
+
+
+PROTOCOLS: dict[str, Entry] = {
+    "vcube-ps": Entry(VCubePS),
 }
 
 
-def protocol_named(name: str) -> MachineFactory:
+def protocol_named(name: str) -> Entry:
     """The protocol of that name; `ScenarioError` with the nearest name when there is none."""
     try:
         return PROTOCOLS[name]

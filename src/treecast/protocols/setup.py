@@ -6,12 +6,19 @@ from dataclasses import dataclass, field
 from treecast.core import NodeId, Topic
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoSettings:
+    """The settings of a protocol that has none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """The nodes there are, and the subscribers that each topic has before the first event.
+    """The nodes there are, the subscribers that each topic has before the first event, and settings.
 
-    Both sequences are sorted. All nodes share this one object.
+    Both sequences are sorted. All nodes share this one object. `settings` is an instance
+    of the class that the registry names for the protocol.
     """
 
     nodes: Sequence[NodeId]
     subscribers: Mapping[Topic, tuple[NodeId, ...]] = field(default_factory=dict)
+    settings: object = field(default_factory=NoSettings)

@@ -104,6 +104,10 @@ class SimHost(Host):
             self._random = stream(self._seed, "node", self.node)
         return self._random
 
+    @property
+    def life(self) -> int:
+        return 0
+
     def now(self) -> int:
         return self.now_us
 
@@ -119,6 +123,9 @@ class SimHost(Host):
 
     def joined(self, topic: Topic) -> None:
         self.observer.membership_changed("joined", self.now_us, self.node, topic)
+
+    def peer_changed(self, peer: NodeId, *, alive: bool) -> None:
+        self.observer.peer_changed("trust" if alive else "suspect", self.now_us, self.node, peer)
 
     def set_timer(self, key: TimerKey, after_us: int) -> None:
         at_us = self.now_us + after_us

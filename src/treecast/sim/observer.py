@@ -92,6 +92,10 @@ class Observer:
         if self._journal is not None:
             self._journal.event("deliver", now_us, node, event)
 
+    def peer_changed(self, kind: str, now_us: int, node: NodeId, peer: NodeId) -> None:
+        if self._journal is not None:
+            self._journal.peer(kind, now_us, node, peer)
+
     def membership_changed(self, kind: str, now_us: int, node: NodeId, topic: Topic) -> None:
         if self._journal is not None:
             self._journal.membership(kind, now_us, node, topic)

@@ -9,10 +9,10 @@ several); times carry their unit in the name.
 """
 
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from treecast.core import NodeId, ScenarioError, Topic
-from treecast.sim.keys import (
+from treecast.core.keys import (
     COUNT_MAX,
     TIME_MS_MAX,
     Count,
@@ -24,6 +24,7 @@ from treecast.sim.keys import (
     nearest,
     shown,
 )
+from treecast.protocols.registry import protocol_named
 
 NODES_MAX = 65_536
 PUBLICATIONS_MAX = 10**7
@@ -170,6 +171,11 @@ class Action:
         conform(self)
 
 
+def settings_class(protocol: str) -> type[Any]:
+    """The dataclass of a protocol's settings."""
+    return protocol_named(protocol).settings
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
     """One run, but for the level of its journal."""
@@ -180,17 +186,31 @@ class Scenario:
     seed: Annotated[int, Within("a whole number", 0, SEED_MAX)] = 0
     until_ms: Duration | None = None
     network: Network = field(default_factory=PacketNetwork, metadata={"tag": "model"})
+    settings: Any = field(default=None, metadata={"kind of": ("protocol", settings_class)})
+    """The protocol's own, of the class that the registry names for it; None takes their defaults."""
     topics: tuple[TopicSetup, ...] = field(default=(), metadata={"table": "topic"})
     workloads: tuple[Workload, ...] = field(default=(), metadata={"table": "workload", "tag": "kind"})
     actions: tuple[Action, ...] = field(default=(), metadata={"table": "action"})
 
     def __post_init__(self) -> None:
         conform(self)
+        _settle_settings(self)
         if not self.name or not self.name.isprintable():
             raise ScenarioError(f"name = {shown(self.name)}; give a name on one line")
         _check_topics(self)
         _check_workloads(self)
         _check_actions(self)
+
+
+def _settle_settings(scenario: Scenario) -> None:
+    kind = settings_class(scenario.protocol)
+    if scenario.settings is None:
+        object.__setattr__(scenario, "settings", kind())
+    elif type(scenario.settings) is not kind:
+        given = type(scenario.settings).__name__
+        raise ScenarioError(
+            f"settings is a {given}; the protocol {scenario.protocol!r} takes {kind.__name__}"
+        )
 
 
 def publications(workload: Workload, subscribers: int) -> int:

@@ -15,8 +15,7 @@ from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
 from treecast.core import ScenarioError
-from treecast.protocols.registry import protocol_named
-from treecast.sim.keys import annotations_of, describe, nearest, shown
+from treecast.core.keys import annotations_of, describe, nearest, shown
 from treecast.sim.scenario import Scenario
 
 
@@ -49,7 +48,6 @@ def scenario_of(document: Mapping[str, object], where: str) -> Scenario:
     """Make a scenario of what TOML (or `result.json`, under "scenario") holds."""
     try:
         scenario: Scenario = _read(Scenario, dict(document), "", None)
-        protocol_named(scenario.protocol)
     except ScenarioError as error:
         raise ScenarioError(f"{where}: {error}") from None
     return scenario
@@ -87,7 +85,7 @@ def _read(kind: type, given: dict[str, object], place: str, tag: str | None) -> 
             right = describe(hints[each.name])
             raise ScenarioError(f"{place}the key {shown(key)} is missing; give {right}")
     values = {
-        each.name: _value(each, hints[each.name], given[key], place)
+        each.name: _value(each, _hint(each, hints, given), given[key], place)
         for key, each in by_key.items()
         if key in given
     }
@@ -95,6 +93,15 @@ def _read(kind: type, given: dict[str, object], place: str, tag: str | None) -> 
         return kind(**values)
     except ScenarioError as error:
         raise ScenarioError(f"{place}{error}") from None
+
+
+def _hint(each: Field[Any], hints: Mapping[str, Any], given: Mapping[str, object]) -> Any:
+    """A field's annotation; where another key decides what the field is, what that key says."""
+    if "kind of" not in each.metadata:
+        return hints[each.name]
+    key, kind_of = each.metadata["kind of"]
+    decider = given.get(key)
+    return kind_of(decider) if isinstance(decider, str) else hints[each.name]
 
 
 def _value(each: Field[Any], hint: Any, given: object, place: str) -> object:
@@ -148,7 +155,8 @@ def _document(values: Any, tag: str | None) -> dict[str, object]:
     for each in fields(values):
         value, below = getattr(values, each.name), each.metadata.get("tag")
         if is_dataclass(value):
-            document[_key(each)] = _document(value, below)
+            if fields(value):
+                document[_key(each)] = _document(value, below)
         elif isinstance(value, tuple):
             document[_key(each)] = [_document(one, below) if is_dataclass(one) else one for one in value]
         elif value is not None:

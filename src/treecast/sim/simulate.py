@@ -111,8 +111,8 @@ def _engine(scenario: Scenario, name: EngineName | None) -> Engine:
 def _populate(engine: Engine, scenario: Scenario, observer: Observer) -> int:
     """Make the nodes and plan what their applications do; return the number of publications."""
     subscribers = initial_subscribers(scenario)
-    setup = Setup(tuple(range(scenario.nodes)), subscribers)
-    make_machine = protocol_named(scenario.protocol)
+    setup = Setup(tuple(range(scenario.nodes)), subscribers, scenario.settings)
+    make_machine = protocol_named(scenario.protocol).make
     topics_of: dict[NodeId, list[Topic]] = {node: [] for node in setup.nodes}
     for topic, nodes in subscribers.items():
         for node in nodes:

@@ -25,6 +25,7 @@ from treecast.core import (
     Event,
     EventId,
     Host,
+    Machine,
     Message,
     NodeId,
     NotSubscribedError,
@@ -85,7 +86,7 @@ class Wave(msgspec.Struct, gc=False):
     news: tuple[Membership, ...] = ()
 
 
-class VCubePS:
+class VCubePS(Machine):
     """One node of VCube-PS."""
 
     def __init__(self, host: Host, node: NodeId, setup: Setup) -> None:
