@@ -70,11 +70,12 @@ class PlainHost:
         self.engine.hops += 1
         self.machine.receive(sender, message)
 
+    def published(self, event: Event) -> None:
+        self.engine.published_us[event.id] = self.engine.now_us
+
     def deliver(self, event: Event) -> None:
         engine = self.engine
-        if event.id.publisher == self.node:
-            engine.published_us[event.id] = engine.now_us
-        else:
+        if event.id.publisher != self.node:
             engine.latencies_us.append(engine.now_us - engine.published_us[event.id])
 
     def joined(self, topic: Topic) -> None: ...

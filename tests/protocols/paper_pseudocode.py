@@ -95,6 +95,7 @@ class PaperMachine:
             if kind == "PUB":
                 at.first_rec.setdefault(self.i, c)  # 17-18
                 event = Event(identity, t, frozenset(at.causal_barrier), data)  # 21
+                self.host.published(event)
                 self.host.deliver(event)  # 19
                 at.last_delvs[self.i] = c
                 at.causal_barrier = {identity}  # 22

@@ -63,12 +63,16 @@ class RecordingHost:
         self.random = Random(seed)
         self.clock_us = 0
         self.deeds: list[Deed] = []
+        self.publications: list[Event] = []
 
     def now(self) -> int:
         return self.clock_us
 
     def send(self, to: NodeId, message: Message) -> None:
         self.deeds.append(Sent(to, message))
+
+    def published(self, event: Event) -> None:
+        self.publications.append(event)
 
     def deliver(self, event: Event) -> None:
         self.deeds.append(Delivered(event))

@@ -74,8 +74,12 @@ class Host(Protocol):
         """Hand `message` to the network; returns at once and reports nothing."""
         ...
 
+    def published(self, event: Event) -> None:
+        """Take note that this node publishes `event`; called once, before it is sent or delivered."""
+        ...
+
     def deliver(self, event: Event) -> None:
-        """Hand `event` to the application of this node."""
+        """Hand `event` to the application of this node, its own events included."""
         ...
 
     def joined(self, topic: Topic) -> None:

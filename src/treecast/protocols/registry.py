@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from treecast.core import Host, Machine, NodeId, ScenarioError
 from treecast.protocols.setup import NoSettings, Setup
@@ -17,11 +17,13 @@ class Entry:
     """A protocol: what makes a node's machine, and the dataclass of its settings.
 
     The fields of `settings` are the keys of a scenario's `[settings]`; all have defaults,
-    and their annotations say what they may hold (`core.keys`).
+    and their annotations say what they may hold (`core.keys`). `relays`: who may carry a
+    topic's events, only those who are or were subscribed to it, or any node at all.
     """
 
     make: MachineFactory
     settings: type[Any] = NoSettings
+    relays: Literal["subscribers", "anyone"] = "subscribers"
 
 
 PROTOCOLS: dict[str, Entry] = {

@@ -111,15 +111,17 @@ class SimHost(Host):
     def now(self) -> int:
         return self.now_us
 
+    def published(self, event: Event) -> None:
+        self.observer.event_published(self.now_us, event)
+
     def deliver(self, event: Event) -> None:
         if event is self.arriving:
             self.arriving = None
             self.observer.event_delivered(self.now_us, self.node, event, self.now_us)
-        elif event.id.publisher == self.node:
-            self.observer.event_published(self.now_us, event)
-        else:
-            received_us = self.early.pop(event.id)
+        elif (received_us := self.early.pop(event.id, None)) is not None:
             self.observer.event_delivered(self.now_us, self.node, event, received_us)
+        else:
+            self.observer.own_event_delivered(self.now_us, event)
 
     def joined(self, topic: Topic) -> None:
         self.observer.membership_changed("joined", self.now_us, self.node, topic)

@@ -26,6 +26,7 @@ class Observer:
         "_delays_us",
         "_journal",
         "_late",
+        "_own_delivered",
         "_published_us",
         "reception_us",
         "traces_messages",
@@ -35,6 +36,7 @@ class Observer:
         self._journal = journal
         self.traces_messages = messages and journal is not None
         self._published_us: dict[EventId, int] = {}
+        self._own_delivered = 0
         self._arrived: Counter[type[Message]] = Counter()
         self.reception_us = array("q")
         self._late = array("q")  # index of a reception that was not delivered at once ...
@@ -46,7 +48,7 @@ class Observer:
 
     @property
     def delivered(self) -> int:
-        return len(self.reception_us) + len(self._published_us)
+        return len(self.reception_us) + self._own_delivered
 
     @property
     def hops(self) -> int:
@@ -82,6 +84,11 @@ class Observer:
         self._published_us[event.id] = now_us
         if self._journal is not None:
             self._journal.event("publish", now_us, event.id.publisher, event)
+
+    def own_event_delivered(self, now_us: int, event: Event) -> None:
+        """A publisher has delivered its own event, which no latency is measured of."""
+        self._own_delivered += 1
+        if self._journal is not None:
             self._journal.event("deliver", now_us, event.id.publisher, event)
 
     def event_delivered(self, now_us: int, node: NodeId, event: Event, received_us: int) -> None:

@@ -134,6 +134,7 @@ class VCubePS(Machine):
         state = self._subscribed_state(topic, "publish to")
         origin = self._next_origin()
         event = Event(origin, topic, state.causal.publish(origin), payload)
+        self._host.published(event)
         self._host.deliver(event)
         state.queue.append(Pub(event))
         self._start_propagation(state)
