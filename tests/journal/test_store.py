@@ -14,16 +14,21 @@ from hypothesis import strategies as st
 
 from treecast.core import JournalError
 from treecast.journal import (
+    HEALED_KEY,
     JOURNAL_FILE,
     SCHEMA,
     VERSION_KEY,
     Kind,
     ended_quietly,
+    healed_at,
     journal_from_rows,
     journal_hash,
+    mark_healed,
     mark_quiet,
+    mark_relays,
     read_journal,
     sorted_journal,
+    who_relays,
     write_journal,
 )
 
@@ -134,6 +139,21 @@ def test_the_hash_is_of_rows_in_their_order_and_not_of_the_note() -> None:
     assert journal_hash(mark_quiet(table, True)) == journal_hash(table)
     assert journal_hash(journal_from_rows(FEW[::-1])) != journal_hash(table)
     assert journal_hash(journal_from_rows(FEW, run="other")) != journal_hash(table)
+
+
+def test_notes_stand_beside_one_another_and_are_kept_on_disk(tmp_path: Path) -> None:
+    plain = journal_from_rows(FEW)
+    assert (ended_quietly(plain), who_relays(plain), healed_at(plain)) == (None, None, None)
+    table = mark_healed(mark_relays(mark_quiet(plain, False), "anyone"), 1_500)
+    for found in (table, read_journal(write_journal(table, tmp_path))):
+        assert (ended_quietly(found), who_relays(found), healed_at(found)) == (False, "anyone", 1_500)
+    assert journal_hash(table) == journal_hash(plain)
+
+
+def test_a_note_that_cannot_be_is_refused() -> None:
+    table = journal_from_rows(FEW).replace_schema_metadata({HEALED_KEY: b"soon"})
+    with pytest.raises(JournalError, match="'treecast.healed_us' is 'soon'; a journal has whole microsec"):
+        healed_at(table)
 
 
 @QUICK

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from treecast.core import Event, Message, NodeId, Topic, journal_number
 from treecast.journal.schema import SCHEMA
-from treecast.journal.store import mark_quiet, sorted_journal
+from treecast.journal.store import mark_healed, mark_quiet, mark_relays, sorted_journal
 
 _CHUNK_ROWS = 1 << 16
 """Rows are kept as tuples up to here and as Arrow after: a tenth of the memory."""
@@ -49,12 +49,14 @@ class Recorder:
     def peer(self, kind: str, now_us: int, node: NodeId, peer: NodeId) -> None:
         self._append((now_us, node, kind, None, None, None, None, peer, None))
 
-    def finish(self, *, quiet: bool) -> pa.Table:
-        """The journal, ordered by time and node; `quiet`: nothing was left to happen."""
+    def finish(self, *, quiet: bool, relays: str, healed_us: int | None = None) -> pa.Table:
+        """The journal, ordered by time and node, with what its metadata note (`journal.schema`)."""
         self._flush()
         table = pa.concat_tables(self._chunks) if self._chunks else SCHEMA.empty_table()
         self._chunks = []
-        return mark_quiet(sorted_journal(table).unify_dictionaries().combine_chunks(), quiet)
+        table = sorted_journal(table).unify_dictionaries().combine_chunks()
+        table = mark_relays(mark_quiet(table, quiet), relays)
+        return table if healed_us is None else mark_healed(table, healed_us)
 
     def _append(self, row: Row) -> None:
         self._rows.append(row)

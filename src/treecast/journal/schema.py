@@ -27,7 +27,17 @@ VERSION_KEY = b"treecast.journal"
 """The key under which the version stands in the schema's metadata."""
 
 QUIET_KEY = b"treecast.quiet"
-"""Metadata: b"1" when the run ended because nothing was left to happen, b"0" when it was cut."""
+"""Metadata: b"1" when nothing was left to happen, or the time to settle had passed; b"0" when it was cut."""
+
+RELAYS_KEY = b"treecast.relays"
+"""Metadata: who may carry a topic's events, b"subscribers" (who are or were) or b"anyone"."""
+
+HEALED_KEY = b"treecast.healed_us"
+"""Metadata: when the last fault had healed, in microseconds; not there when there was no fault.
+
+That is the end of the last fault's window, the last recovery, or the crash of a node that
+does not recover, whichever comes last.
+"""
 
 
 class Kind(StrEnum):

@@ -18,7 +18,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from treecast.core import JournalError
-from treecast.journal.schema import JOURNAL_VERSION, QUIET_KEY, SCHEMA, VERSION_KEY, Kind
+from treecast.journal.schema import (
+    HEALED_KEY,
+    JOURNAL_VERSION,
+    QUIET_KEY,
+    RELAYS_KEY,
+    SCHEMA,
+    VERSION_KEY,
+    Kind,
+)
 
 JOURNAL_FILE = "journal.parquet"
 
@@ -119,16 +127,50 @@ def sorted_journal(table: pa.Table) -> pa.Table:
 
 
 def mark_quiet(table: pa.Table, quiet: bool) -> pa.Table:
-    """The same rows, with the note whether the run ended because nothing was left to happen."""
-    return table.replace_schema_metadata(
-        {**(table.schema.metadata or {}), QUIET_KEY: b"1" if quiet else b"0"}
-    )
+    """The same rows, with the note whether all that was to happen had happened (`QUIET_KEY`)."""
+    return _noted(table, QUIET_KEY, b"1" if quiet else b"0")
 
 
 def ended_quietly(table: pa.Table) -> bool | None:
     """What `mark_quiet` noted; None when nobody did."""
-    note = (table.schema.metadata or {}).get(QUIET_KEY)
+    note = _note(table, QUIET_KEY)
     return None if note is None else bool(note == b"1")
+
+
+def mark_relays(table: pa.Table, relays: str) -> pa.Table:
+    """The same rows, with the note who may carry a topic's events (`RELAYS_KEY`)."""
+    return _noted(table, RELAYS_KEY, relays.encode())
+
+
+def who_relays(table: pa.Table) -> str | None:
+    """What `mark_relays` noted: "subscribers" or "anyone"; None when nobody did."""
+    note = _note(table, RELAYS_KEY)
+    return None if note is None else note.decode()
+
+
+def mark_healed(table: pa.Table, healed_us: int) -> pa.Table:
+    """The same rows, with the note when the last fault had healed (`HEALED_KEY`)."""
+    return _noted(table, HEALED_KEY, str(healed_us).encode())
+
+
+def healed_at(table: pa.Table) -> int | None:
+    """What `mark_healed` noted, in microseconds; None when there was no fault."""
+    note = _note(table, HEALED_KEY)
+    if note is not None and not note.isdigit():
+        raise JournalError(
+            f"the journal's {HEALED_KEY.decode()!r} is {note.decode(errors='backslashreplace')!r}; "
+            "a journal has whole microseconds there"
+        )
+    return None if note is None else int(note)
+
+
+def _noted(table: pa.Table, key: bytes, note: bytes) -> pa.Table:
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), key: note})
+
+
+def _note(table: pa.Table, key: bytes) -> bytes | None:
+    found: bytes | None = (table.schema.metadata or {}).get(key)
+    return found
 
 
 def journal_from_rows(

@@ -59,7 +59,8 @@ def simulate(
             report.step(now_us)
     quiet = not runner.pending
     report.tell(now_us)
-    table = recorder.finish(quiet=quiet) if recorder else None
+    relays = protocol_named(scenario.protocol).relays
+    table = recorder.finish(quiet=quiet, relays=relays) if recorder else None
     traffic = _traffic(observer, runner)
     return Result(
         scenario=scenario,
