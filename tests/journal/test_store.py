@@ -152,7 +152,7 @@ def test_notes_stand_beside_one_another_and_are_kept_on_disk(tmp_path: Path) -> 
 
 def test_a_note_that_cannot_be_is_refused() -> None:
     table = journal_from_rows(FEW).replace_schema_metadata({HEALED_KEY: b"soon"})
-    with pytest.raises(JournalError, match="'treecast.healed_us' is 'soon'; a journal has whole microsec"):
+    with pytest.raises(JournalError, match=r"'treecast\.healed_us' is 'soon'; a journal has whole microsec"):
         healed_at(table)
 
 
