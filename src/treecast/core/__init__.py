@@ -11,7 +11,7 @@ from treecast.core.errors import (
     TreecastError,
     UsageError,
 )
-from treecast.core.events import Event, EventId
+from treecast.core.events import Event, EventId, Source, first_sequence
 from treecast.core.ids import ID_BITS, NodeId, journal_number
 from treecast.core.topics import Topic, covers, parent, parse_topic, segments
 
@@ -28,12 +28,14 @@ __all__ = [
     "NotSubscribedError",
     "PeerError",
     "ScenarioError",
+    "Source",
     "TimerKey",
     "Topic",
     "TopicError",
     "TreecastError",
     "UsageError",
     "covers",
+    "first_sequence",
     "journal_number",
     "parent",
     "parse_topic",

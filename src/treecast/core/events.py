@@ -14,11 +14,31 @@ from treecast.core.ids import NodeId
 from treecast.core.topics import Topic
 
 
+LIFE_BITS = 40
+"""A sequence number counts from `life << LIFE_BITS`: a trillion events a life, four million lives."""
+
+
+class Source(NamedTuple):
+    """One life of a publisher: its events follow one another, those of two lives need not."""
+
+    publisher: NodeId
+    life: int
+
+
 class EventId(NamedTuple):
     """Who published, and the publisher's counter: unique over all topics of a network."""
 
     publisher: NodeId
     sequence: int
+
+    @property
+    def source(self) -> Source:
+        return Source(self[0], self[1] >> LIFE_BITS)
+
+
+def first_sequence(life: int) -> int:
+    """Where the counter of a publisher's life begins."""
+    return (life << LIFE_BITS) + 1
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):

@@ -7,6 +7,8 @@ from typing import Any, Literal, TypeAlias
 
 from treecast.core import Host, Machine, NodeId, ScenarioError
 from treecast.protocols.setup import NoSettings, Setup
+from treecast.protocols.vcube.settings import VCubePBSettings
+from treecast.protocols.vcube.vcube_pb import VCubePB
 from treecast.protocols.vcube.vcube_ps import VCubePS
 
 MachineFactory: TypeAlias = Callable[[Host, NodeId, Setup], Machine]
@@ -28,6 +30,7 @@ class Entry:
 
 PROTOCOLS: dict[str, Entry] = {
     "vcube-ps": Entry(VCubePS),
+    "vcube-pb": Entry(VCubePB, VCubePBSettings),
 }
 
 

@@ -20,14 +20,18 @@ the node was known to everyone has either arrived or never will; then the waitin
 out in the order of their sequence numbers. These are Lamport clocks (a node counts on from
 the highest that it has delivered), so causes come first even where the link is missing.
 
+A protocol in which every event reaches everybody in the end, by whatever way, stays
+strict for good: then `delivered` says of each source through where it has been handed
+over, nothing left out, and a joiner begins with somebody else's (`skip_to`).
+
 Invariants: an event is handed over at most once, after all its predecessors that are ever
 handed over here; what `publish` returns covers all that was handed over before.
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from treecast.core import Event, EventId, NodeId
+from treecast.core import Event, EventId, NodeId, Source
 
 RECENT_MAX = 1200
 """How many delivered ids make a generation; two generations are kept.
@@ -70,12 +74,21 @@ class CausalBarrier:
         # Waiting events by a parent that blocks them: its publisher, then its sequence.
         self._watchers: dict[NodeId, dict[int, list[Event]]] = {}
         self.strict = not settled
-        self._delivered: dict[NodeId, int] = {}  # while strict: each publisher's newest sequence
+        self._delivered: dict[Source, int] = {}  # while strict: each source's newest sequence
 
     @property
     def waiting(self) -> int:
         """How many events have arrived and not been handed over."""
         return len(self._waiting)
+
+    @property
+    def delivered(self) -> Mapping[Source, int]:
+        """While strict: the newest sequence of each source that was handed over or skipped."""
+        return self._delivered
+
+    def has(self, identity: EventId) -> bool:
+        """While strict: whether that event was handed over or skipped, or waits."""
+        return self._passed(identity) or identity in self._waiting
 
     def publish(self, identity: EventId) -> frozenset[EventId]:
         """Count an event of this node's own as delivered; return its parents."""
@@ -105,6 +118,24 @@ class CausalBarrier:
         watched = self._watchers.get(source, ())
         passed = [EventId(source, sequence) for sequence in watched if sequence <= through]
         return self._release(event for parent in passed for event in self._watchers_of(parent))
+
+    def skip_to(self, vector: Mapping[Source, int]) -> Sequence[Event]:
+        """While strict: never hand over what `vector` covers; return what that sets free.
+
+        The caller sees to it that no event outside the vector precedes one inside.
+        """
+        for source, sequence in vector.items():
+            if sequence > self._delivered.get(source, _NEVER):
+                self._delivered[source] = sequence
+        left = [event for event in self._waiting.values() if not self._passed(event.id)]
+        self._waiting.clear()
+        self._watchers.clear()
+        for event in left:
+            self._waiting[event.id] = event
+        return self._release(left)
+
+    def _passed(self, identity: EventId) -> bool:
+        return identity.sequence <= self._delivered.get(identity.source, _NEVER)
 
     def become_strict(self) -> None:
         """The node subscribes (again): what it missed while away must not be skipped yet."""
@@ -168,10 +199,13 @@ class CausalBarrier:
         missing = event.parents - self._recent
         if missing:
             missing -= self._older
-        known = (self._delivered if self.strict else self._heard).get
-        blocking = [parent for parent in missing if parent[1] > known(parent[0], _NEVER)]
-        if self._waiting and not self.strict:
-            blocking += [parent for parent in missing if parent in self._waiting]
+        if self.strict:
+            blocking = [parent for parent in missing if not self._passed(parent)]
+        else:
+            known = self._heard.get
+            blocking = [parent for parent in missing if parent[1] > known(parent[0], _NEVER)]
+            if self._waiting:
+                blocking += [parent for parent in missing if parent in self._waiting]
         return min(blocking) if blocking else None
 
     def _watch(self, event: Event, parent: EventId) -> None:
@@ -184,7 +218,7 @@ class CausalBarrier:
         self._new_parents.append(parents)
         self._recent.add(identity)
         if self.strict:
-            self._delivered[identity.publisher] = identity.sequence
+            self._delivered[identity.source] = identity.sequence
         if len(new) == NEW_MAX:
             self._merge_new()
 

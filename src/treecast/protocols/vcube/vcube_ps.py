@@ -32,6 +32,7 @@ from treecast.core import (
     PeerError,
     TimerKey,
     Topic,
+    first_sequence,
 )
 from treecast.protocols.setup import Setup
 from treecast.protocols.vcube.messages import Ack, Fence, Membership, Pub, Sub, Uns
@@ -94,12 +95,12 @@ class VCubePS(Machine):
         self._node = node
         self._everyone = TopicView(node, tuple(setup.nodes))
         self._reach_max = setup.nodes[-1].bit_length()  # log2 N: the number of clusters
-        self._counter = 1
+        self._counter = first_sequence(host.life)
         self._waves: dict[EventId, Wave] = {}
         self._topics: dict[Topic, TopicState] = {
             topic: TopicState(topic, node, members, standing=True)
             for topic, members in setup.subscribers.items()
-            if is_member(node, members)
+            if host.life == 0 and is_member(node, members)
         }
 
     # -- the application's side: algorithm 1 ------------------------------------------

@@ -1,7 +1,7 @@
-"""A node's view of a topic: the latest operation of every node (VCube-PS 2018, UPDATE).
+"""Who is in a tree, as one node sees it (VCube-PS 2018, UPDATE and CHILDREN).
 
-Invariants: the operation with the highest counter wins, in whatever order operations
-arrive; `members` is sorted and never changed in place, so that nodes can share it.
+Invariants: `members` is sorted and never changed in place, so that nodes can share it; of
+a topic's view, the operation with the highest counter wins, in whatever order they arrive.
 """
 
 from bisect import bisect_left
@@ -21,28 +21,18 @@ def is_member(node: NodeId, members: Sequence[NodeId]) -> bool:
     return position < len(members) and members[position] == node
 
 
-class TopicView:
-    """Who is subscribed, and who has left, as far as this node knows."""
+class Members:
+    """The members of a tree as one node sees them, and that node's children among them."""
 
-    __slots__ = ("_children", "_counters", "_node", "members")
+    __slots__ = ("_children", "_node", "members")
 
     def __init__(self, node: NodeId, members: tuple[NodeId, ...] = ()) -> None:
         self._node = node
         self.members = members
-        # The counter of each node's latest operation; initial members are at _INITIAL.
-        self._counters: dict[NodeId, int] = {}
         self._children: dict[int, tuple[NodeId, ...]] = {}
 
-    def update(self, operations: Iterable[Membership]) -> None:
-        """Merge operations; of two on one node the later one stays."""
-        counters = self._counters
-        for operation in operations:
-            known = counters.get(operation.node)
-            if known is None:
-                known = _INITIAL if is_member(operation.node, self.members) else _INITIAL - 1
-            if operation.counter > known:
-                counters[operation.node] = operation.counter
-                self._set(operation.node, operation.subscribed)
+    def __contains__(self, node: NodeId) -> bool:
+        return is_member(node, self.members)
 
     def children(self, h: int) -> tuple[NodeId, ...]:
         """CHILDREN(i, t, h). Kept until the view changes: a node forwards with few different h."""
@@ -57,10 +47,33 @@ class TopicView:
         found = self._children.get(h)
         return self.children(h) if found is None else found
 
-    def _set(self, node: NodeId, subscribed: bool) -> None:
-        if subscribed == is_member(node, self.members):
+    def set(self, node: NodeId, present: bool) -> None:
+        """Take `node` in, or out; the same again changes nothing."""
+        if present == is_member(node, self.members):
             return
         position = bisect_left(self.members, node)
-        after = position if subscribed else position + 1
-        self.members = self.members[:position] + ((node,) if subscribed else ()) + self.members[after:]
+        after = position if present else position + 1
+        self.members = self.members[:position] + ((node,) if present else ()) + self.members[after:]
         self._children.clear()
+
+
+class TopicView(Members):
+    """Who is subscribed, and who has left, as far as this node knows."""
+
+    __slots__ = ("_counters",)
+
+    def __init__(self, node: NodeId, members: tuple[NodeId, ...] = ()) -> None:
+        super().__init__(node, members)
+        # The counter of each node's latest operation; initial members are at _INITIAL.
+        self._counters: dict[NodeId, int] = {}
+
+    def update(self, operations: Iterable[Membership]) -> None:
+        """Merge operations; of two on one node the later one stays."""
+        counters = self._counters
+        for operation in operations:
+            known = counters.get(operation.node)
+            if known is None:
+                known = _INITIAL if is_member(operation.node, self.members) else _INITIAL - 1
+            if operation.counter > known:
+                counters[operation.node] = operation.counter
+                self.set(operation.node, operation.subscribed)
