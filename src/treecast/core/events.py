@@ -41,7 +41,7 @@ def first_sequence(life: int) -> int:
     return (life << LIFE_BITS) + 1
 
 
-class Event(msgspec.Struct, frozen=True, gc=False):
+class Event(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """One published event, as handed to the application."""
 
     id: EventId

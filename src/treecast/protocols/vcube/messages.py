@@ -24,7 +24,7 @@ class Membership(msgspec.Struct, frozen=True, gc=False, array_like=True):
     through: int
 
 
-class Pub(msgspec.Struct, frozen=True, gc=False):
+class Pub(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """An event on its way down its publisher's tree."""
 
     event: Event
@@ -41,7 +41,7 @@ class Pub(msgspec.Struct, frozen=True, gc=False):
         return self.event.id
 
 
-class OperationMessage(msgspec.Struct, frozen=True, gc=False):
+class OperationMessage(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """What a node says of itself on a topic; there is no event in it."""
 
     topic: Topic
@@ -51,19 +51,19 @@ class OperationMessage(msgspec.Struct, frozen=True, gc=False):
     event: ClassVar[None] = None
 
 
-class Sub(OperationMessage, frozen=True, gc=False):
+class Sub(OperationMessage, frozen=True, gc=False, array_like=True):
     """The origin has subscribed; goes to all nodes."""
 
     kind: ClassVar[str] = "SUB"
 
 
-class Uns(OperationMessage, frozen=True, gc=False):
+class Uns(OperationMessage, frozen=True, gc=False, array_like=True):
     """The origin has unsubscribed; goes to the subscribers."""
 
     kind: ClassVar[str] = "UNS"
 
 
-class Fence(OperationMessage, frozen=True, gc=False):
+class Fence(OperationMessage, frozen=True, gc=False, array_like=True):
     """The origin, who has joined, asks all nodes to finish what they had started.
 
     Not in the paper; see docs/protocols/vcube-ps.md. A node acknowledges it once its own
@@ -73,7 +73,7 @@ class Fence(OperationMessage, frozen=True, gc=False):
     kind: ClassVar[str] = "FENCE"
 
 
-class Ack(msgspec.Struct, frozen=True, gc=False):
+class Ack(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """The sender's whole subtree has received the broadcast; carries membership upwards."""
 
     topic: Topic

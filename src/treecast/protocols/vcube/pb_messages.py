@@ -49,7 +49,7 @@ class Bookmark(msgspec.Struct, frozen=True, gc=False, array_like=True):
     version: int
 
 
-class WithoutEvent(msgspec.Struct, frozen=True, gc=False):
+class WithoutEvent(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A message about no broadcast."""
 
     is_ack: ClassVar[bool] = False
@@ -57,7 +57,7 @@ class WithoutEvent(msgspec.Struct, frozen=True, gc=False):
     event: ClassVar[None] = None
 
 
-class Test(WithoutEvent, frozen=True, gc=False):
+class Test(WithoutEvent, frozen=True, gc=False, array_like=True):
     """Are you there, and what is new since? `yours`: what the tester holds of the tested."""
 
     state: State
@@ -68,7 +68,7 @@ class Test(WithoutEvent, frozen=True, gc=False):
     topic: ClassVar[None] = None
 
 
-class Answer(WithoutEvent, frozen=True, gc=False):
+class Answer(WithoutEvent, frozen=True, gc=False, array_like=True):
     """The tested node's own state, and all that it has learned since the bookmark."""
 
     state: State
@@ -80,7 +80,7 @@ class Answer(WithoutEvent, frozen=True, gc=False):
     topic: ClassVar[None] = None
 
 
-class Join(WithoutEvent, frozen=True, gc=False):
+class Join(WithoutEvent, frozen=True, gc=False, array_like=True):
     """The sender has subscribed and asks where to begin."""
 
     topic: Topic
@@ -92,7 +92,7 @@ Vector = tuple[tuple[Source, int], ...]
 """Of each source, the newest sequence that has been delivered, and everything before it."""
 
 
-class Baseline(WithoutEvent, frozen=True, gc=False):
+class Baseline(WithoutEvent, frozen=True, gc=False, array_like=True):
     """Begin after `vector`; None: the sender cannot tell, ask somebody else."""
 
     topic: Topic
@@ -101,7 +101,7 @@ class Baseline(WithoutEvent, frozen=True, gc=False):
     kind: ClassVar[str] = "BASELINE"
 
 
-class Digest(WithoutEvent, frozen=True, gc=False):
+class Digest(WithoutEvent, frozen=True, gc=False, array_like=True):
     """What the sender has delivered beyond what the receiver has heard from it."""
 
     topic: Topic
@@ -111,7 +111,7 @@ class Digest(WithoutEvent, frozen=True, gc=False):
     kind: ClassVar[str] = "DIGEST"
 
 
-class Want(WithoutEvent, frozen=True, gc=False):
+class Want(WithoutEvent, frozen=True, gc=False, array_like=True):
     """The answer to a digest: of each source, what the sender lacks is above the number."""
 
     topic: Topic
@@ -122,7 +122,7 @@ class Want(WithoutEvent, frozen=True, gc=False):
     kind: ClassVar[str] = "WANT"
 
 
-class EventMessage(msgspec.Struct, frozen=True, gc=False):
+class EventMessage(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A message that carries an event."""
 
     event: Event
@@ -138,13 +138,13 @@ class EventMessage(msgspec.Struct, frozen=True, gc=False):
         return self.event.id
 
 
-class Repair(EventMessage, frozen=True, gc=False):
+class Repair(EventMessage, frozen=True, gc=False, array_like=True):
     """An event that the receiver wanted; goes no further."""
 
     kind: ClassVar[str] = "REPAIR"
 
 
-class Heir(EventMessage, frozen=True, gc=False):
+class Heir(EventMessage, frozen=True, gc=False, array_like=True):
     """An event of a publisher who has crashed: the receiver goes on as that publisher's child."""
 
     kind: ClassVar[str] = "HEIR"
