@@ -105,6 +105,7 @@ class Digest(WithoutEvent, frozen=True, gc=False, array_like=True):
     """What the sender has delivered beyond what the receiver has heard from it."""
 
     topic: Topic
+    life: int
     version: int
     vector: Vector
 

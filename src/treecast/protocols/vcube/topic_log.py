@@ -106,6 +106,12 @@ class TopicLog:
     def note_told(self, neighbour: NodeId, version: int) -> None:
         self._told[neighbour] = max(version, self._told.get(neighbour, 0))
 
+    def note_heard(self, neighbour: NodeId, vector: Vector) -> None:
+        """The neighbour has told that much itself: if that is all there is to tell, it need not be told."""
+        its = dict(vector)
+        if all(its.get(source, _NEVER) >= sequence for source, sequence in self.news_for(neighbour)):
+            self.note_told(neighbour, self.version)
+
     def forget_neighbour(self, neighbour: NodeId) -> None:
         """It has begun a new life, and knows nothing."""
         self._told.pop(neighbour, None)

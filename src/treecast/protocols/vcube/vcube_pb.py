@@ -463,7 +463,8 @@ class VCubePB(Machine):
         log = state.log
         neighbour = log.next_to_tell(self._view(state.topic).children(ID_BITS))
         if neighbour is not None:
-            self._host.send(neighbour, Digest(state.topic, log.version, log.news_for(neighbour)))
+            news = log.news_for(neighbour)
+            self._host.send(neighbour, Digest(state.topic, self._host.life, log.version, news))
 
     def _on_digest(self, sender: NodeId, digest: Digest) -> None:
         """Say what is missing. Only a standing subscription answers: it never loses what it has."""
@@ -477,6 +478,8 @@ class VCubePB(Machine):
             if own < sequence:
                 after.append((source, own))
                 state.lacking.setdefault(source, (sequence, self._round))
+        if digest.life == self._detector.life_of(sender):
+            state.log.note_heard(sender, digest.vector)
         self._host.send(sender, Want(digest.topic, self._host.life, digest.version, tuple(after)))
 
     def _on_want(self, sender: NodeId, want: Want) -> None:
