@@ -11,7 +11,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from treecast.core import Event, Host, Machine, Message, NodeId, Topic
+from treecast.core import Host, Machine, Message, NodeId, Topic
 from treecast.protocols.registry import PROTOCOLS, Entry, protocol_named
 from treecast.protocols.setup import Setup
 from treecast.sim import Scenario, simulate
