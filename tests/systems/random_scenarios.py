@@ -14,7 +14,7 @@ from treecast.sim.scenario import Action, Network, PacketNetwork, TopicSetup, Un
 from treecast.sim.scenario_file import toml_of
 
 
-def random_scenario(seed: int, until_ms: float | None = None) -> Scenario:
+def random_scenario(seed: int, until_ms: float | None = None, protocol: str = "vcube-ps") -> Scenario:
     """A scenario that can be run: applications act only as their subscriptions allow."""
     random = Random(f"scenario/{seed}")
     nodes = random.choice([2, 3, 4, 5, 8, 11, 16, 23, 32, 47, 64])
@@ -31,7 +31,7 @@ def random_scenario(seed: int, until_ms: float | None = None) -> Scenario:
     actions.sort(key=lambda action: action.at_ms)
     return Scenario(
         name=f"random {seed}",
-        protocol="vcube-ps",
+        protocol=protocol,
         nodes=nodes,
         seed=seed,
         until_ms=until_ms,

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from treecast.core import Host, Machine, NodeId, ScenarioError
+from treecast.protocols.baselines.fixed_root import FixedRoot
+from treecast.protocols.baselines.single_root import RootSettings
+from treecast.protocols.baselines.srpt import BrokerSettings, SrptB, SrptS
 from treecast.protocols.setup import NoSettings, Setup
 from treecast.protocols.vcube.settings import VCubePBSettings
 from treecast.protocols.vcube.vcube_pb import VCubePB
@@ -31,6 +34,9 @@ class Entry:
 PROTOCOLS: dict[str, Entry] = {
     "vcube-ps": Entry(VCubePS),
     "vcube-pb": Entry(VCubePB, VCubePBSettings),
+    "srpt-s": Entry(SrptS, RootSettings, relays="anyone"),
+    "srpt-b": Entry(SrptB, BrokerSettings, relays="anyone"),
+    "fixed-root": Entry(FixedRoot, RootSettings, relays="anyone"),
 }
 
 

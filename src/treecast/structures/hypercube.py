@@ -23,12 +23,17 @@ def cluster(i: NodeId, j: NodeId) -> int:
     return (i ^ j).bit_length()
 
 
+def within(i: NodeId, h: int, members: Sequence[NodeId]) -> tuple[int, int]:
+    """The slice of `members` that differ from node i in none but the h lowest bits."""
+    base = i >> h << h
+    begin = bisect_left(members, base)
+    return begin, bisect_left(members, base + (1 << h), begin)
+
+
 def members_of_cluster(i: NodeId, s: int, members: Sequence[NodeId]) -> list[NodeId]:
     """The ordered cluster c(i, s), restricted to `members`."""
     neighbour = i ^ (1 << (s - 1))
-    low = neighbour >> (s - 1) << (s - 1)
-    begin = bisect_left(members, low)
-    end = bisect_left(members, low + (1 << (s - 1)), begin)
+    begin, end = within(neighbour, s - 1, members)
     return sorted(members[begin:end], key=neighbour.__xor__)
 
 
@@ -77,9 +82,7 @@ def children(i: NodeId, members: Sequence[NodeId], h: int) -> tuple[NodeId, ...]
     of members within reach: with 256-bit ids nearly all 256 clusters are empty.
     """
     found: list[NodeId] = []
-    base = i >> h << h
-    begin = bisect_left(members, base)
-    end = bisect_left(members, base + (1 << h), begin)
+    begin, end = within(i, h, members)
     while begin < end:
         s = max((members[begin] ^ i).bit_length(), (members[end - 1] ^ i).bit_length())
         if s == 0:
@@ -94,3 +97,14 @@ def children(i: NodeId, members: Sequence[NodeId], h: int) -> tuple[NodeId, ...]
         else:
             begin = boundary
     return tuple(found)
+
+
+def parent(root: NodeId, i: NodeId, members: Sequence[NodeId]) -> NodeId:
+    """The node that passes on to node i, a member, what `root`, another node, sends to `members`."""
+    sender = root
+    while True:
+        child = first_member(sender, cluster(sender, i), members)
+        assert child is not None, f"node {i} is no member"
+        if child == i:
+            return sender
+        sender = child
