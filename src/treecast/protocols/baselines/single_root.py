@@ -3,19 +3,19 @@
 A publisher sends its event to the topic's root, one hop; the root passes it on, down a
 tree. Which tree that is, and how it follows the subscribers, a system adds.
 
-Causal order: the root passes an event on after the event's parents. So the order in which
-events leave the root, the root's order, is a linear extension of the causal one, although
-they need not arrive in it: each node's causal barrier sees to that. A newcomer receives
-what the root passes on after its `Sub`, and is told which events came before: these it
-never delivers, and never waits for. What it leaves out begins the root's order, so no event
-that it delivers precedes one that it leaves out.
+Causal order is each node's own affair: its barrier holds an event until the event's parents
+are there. A newcomer is told by the root, of each source, the last event that it had passed on
+before it took his `Sub` in; those and all before them he leaves out, neither delivering them
+from then on nor waiting for them. With an event he leaves out all that precedes it, so that no
+gap lies between two that he delivers. For let m1 precede m2, and m2 be left out. If they are
+of one source, m1 comes before m2. If not, somebody else had delivered m1, or a later event of
+its source, before m2 was published: the root had passed that on before it had m2, or any later
+event of m2's source.
 
 Invariants:
 - every node takes the same node for a topic's root;
-- when a `Sub` reaches the root, whatever the root passes on from then on reaches its origin,
-  once, as long as the origin stays subscribed;
-- what a node has delivered or will ever deliver of a source has a higher sequence than
-  what `skip_to` names of it, but for what it delivered before it left.
+- once the root has taken a `Sub` in, whatever it passes on reaches the origin, once, as long
+  as the origin stays subscribed: a system asks the root only when its tree reaches so far.
 """
 
 from abc import abstractmethod
@@ -36,6 +36,7 @@ from treecast.core import (
     NotSubscribedError,
     PeerError,
     ScenarioError,
+    Source,
     TimerKey,
     Topic,
     first_sequence,
@@ -74,14 +75,12 @@ class Subscription:
     delivered before.
     """
 
-    __slots__ = ("asked", "causal", "early", "joined", "subscribed")
+    __slots__ = ("asked", "causal", "subscribed")
 
     def __init__(self, *, standing: bool) -> None:
-        self.causal = CausalBarrier(settled=False)
+        self.causal = CausalBarrier(settled=False)  # strict for good: `skip_to` names all that is left out
         self.subscribed = standing
-        self.joined = standing  # the root has taken the present subscription in
         self.asked: EventId | None = None  # the Sub that awaits the root's answer
-        self.early: list[Event] = []  # what came before that answer
 
 
 class SingleRoot(Machine):
@@ -97,7 +96,7 @@ class SingleRoot(Machine):
         self._counter = first_sequence(host.life)
         self._roots = roots if settings.root is None else (_one_of(roots, settings.root),)
         self._root_of: dict[Topic, NodeId] = {}
-        self._passed: dict[Topic, CausalBarrier] = {}  # where this node is the root: what it passed on
+        self._passed: dict[Topic, dict[Source, int]] = {}  # at the root: the last event of each source
         self._subscriptions: dict[Topic, Subscription] = {
             topic: Subscription(standing=True)
             for topic, subscribers in setup.subscribers.items()
@@ -156,9 +155,8 @@ class SingleRoot(Machine):
 
     def unsubscribe(self, topic: Topic) -> None:
         subscription = self._subscription(topic, "unsubscribe from")
-        subscription.subscribed = subscription.joined = False
+        subscription.subscribed = False
         subscription.asked = None
-        subscription.early.clear()
         subscription.causal.drop_waiting()
         self._detach(topic)
 
@@ -220,28 +218,21 @@ class SingleRoot(Machine):
         subscription = self._subscriptions.get(event.topic)
         if subscription is None or not subscription.subscribed:
             return
-        if not subscription.joined:
-            subscription.early.append(event)
-        elif not subscription.causal.has(event.id):  # neither its own nor from before it joined
-            for ready in subscription.causal.receive(event):
+        causal = subscription.causal
+        if not causal.has(event.id):  # neither its own nor left out
+            for ready in causal.receive(event):
                 self._host.deliver(ready)
 
     # -- the root -------------------------------------------------------------------------
 
     def _pass_on(self, event: Event) -> None:
-        """At the root: start an event on its way down, and others that had to wait for it.
-
-        Only two of one publisher can overtake each other on the way here.
-        """
-        for ready in self._passed_on(event.topic).receive(event):
-            self._start_down(ready)
-            self._take_in(ready)
-
-    def _passed_on(self, topic: Topic) -> CausalBarrier:
-        passed = self._passed.get(topic)
-        if passed is None:
-            passed = self._passed[topic] = CausalBarrier(settled=False)
-        return passed
+        """At the root: start an event on its way down."""
+        passed = self._passed.setdefault(event.topic, {})
+        source, sequence = event.id.source, event.id.sequence
+        if sequence > passed.get(source, 0):  # of one publisher, a later event may have been faster
+            passed[source] = sequence
+        self._start_down(event)
+        self._take_in(event)
 
     def _ask_root(self, topic: Topic) -> None:
         """The tree reaches this node: from here on the root may count it in."""
@@ -263,8 +254,8 @@ class SingleRoot(Machine):
             raise self._misled(sub)
         if not self._admit(sub):
             return
-        passed = self._passed_on(topic).delivered.items()
-        welcome = Welcome(topic, origin, tuple(EventId(source.publisher, last) for source, last in passed))
+        passed = self._passed.get(topic, {})
+        welcome = Welcome(topic, origin, tuple(EventId(q.publisher, last) for q, last in passed.items()))
         if origin.publisher == self._node:
             self._on_welcome(welcome)
         else:
@@ -276,12 +267,9 @@ class SingleRoot(Machine):
         if subscription is None or subscription.asked != welcome.origin:
             return  # the answer to a subscription that has ended since
         subscription.asked = None
-        subscription.joined = True
-        subscription.causal.skip_to({event.source: event.sequence for event in welcome.passed})
         self._host.joined(topic)
-        early, subscription.early = subscription.early, []
-        for event in early:
-            self._take_in(event)
+        for ready in subscription.causal.skip_to({last.source: last.sequence for last in welcome.passed}):
+            self._host.deliver(ready)
 
     def _misled(self, message: Sub | Uns | Pub) -> PeerError:
         return PeerError(
