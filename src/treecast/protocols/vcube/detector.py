@@ -66,6 +66,7 @@ class Detector:
         # What changed at which version, oldest first: what an answer tells is the end of it.
         self._news: dict[NodeId | tuple[Topic, NodeId], int] = {}
         self._bookmarks: dict[NodeId, Bookmark] = {}
+        self._tested: set[NodeId] = set()  # in this round
         self._unanswered: dict[NodeId, None] = {}
         self.answers = 0
 
@@ -108,7 +109,8 @@ class Detector:
         return True
 
     def _begin_round(self) -> None:
-        self._unanswered = {}
+        self._tested.clear()
+        self._unanswered.clear()
         self._test_onwards()
         self._host.set_timer(_ROUND, self._every_us)
         self._listener.on_round()
@@ -117,7 +119,8 @@ class Detector:
         """Test up to the first fault-free node of each cluster, but for those tested in this round."""
         tested = False
         for node in self._to_test():
-            if node not in self._unanswered:
+            if node not in self._tested:
+                self._tested.add(node)
                 self._unanswered[node] = None
                 since = self._bookmarks.get(node, Bookmark(0, 0))
                 self._host.send(node, Test(self._own, self._state(node), since))
@@ -161,7 +164,7 @@ class Detector:
         self._answer_suspicion(test.yours)
         since = test.since.version if test.since.life == self._own.life else 0
         states, standings = self._news_since(since)
-        self._host.send(sender, Answer(self._own, self._version, states, standings))
+        self._host.send(sender, Answer(self._own, self._version, states, standings, since))
 
     def on_answer(self, sender: NodeId, answer: Answer) -> None:
         self.answers += 1
@@ -171,9 +174,14 @@ class Detector:
             self._learn_state(state)
         for standing in answer.standings:
             self._learn_standing(standing)
-        bookmark = self._bookmarks.get(sender, Bookmark(0, 0))
-        if (answer.state.life, answer.version) > (bookmark.life, bookmark.version):
-            self._bookmarks[sender] = Bookmark(answer.state.life, answer.version)
+        self._move_bookmark(sender, answer)
+
+    def _move_bookmark(self, sender: NodeId, answer: Answer) -> None:
+        """Note how far the sender's news has been taken over, if there is no gap before what it told now."""
+        old, life = self._bookmarks.get(sender, Bookmark(0, 0)), answer.state.life
+        read = old.version if old.life == life else 0
+        if life >= old.life and answer.since <= read < answer.version:
+            self._bookmarks[sender] = Bookmark(life, answer.version)
 
     def _news_since(self, version: int) -> tuple[tuple[State, ...], tuple[Standing, ...]]:
         states: list[State] = []

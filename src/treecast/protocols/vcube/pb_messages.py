@@ -69,12 +69,16 @@ class Test(WithoutEvent, frozen=True, gc=False, array_like=True):
 
 
 class Answer(WithoutEvent, frozen=True, gc=False, array_like=True):
-    """The tested node's own state, and all that it has learned since the bookmark."""
+    """The tested node's own state, and all that it has learned from version `since` to `version`.
+
+    The tester cannot know `since` itself: the test may be one of its life before.
+    """
 
     state: State
     version: int
     states: tuple[State, ...]
     standings: tuple[Standing, ...]
+    since: int = 0
 
     kind: ClassVar[str] = "ANSWER"
     topic: ClassVar[None] = None
