@@ -9,9 +9,24 @@ from typing import Any
 Row = dict[str, Any]
 Event = tuple[int, int]
 
+CUTS = ("crash", "recover")
+
 
 def event_of(row: Row) -> Event:
     return row["source"], row["sequence"]
+
+
+def life_of(rows: list[Row], number: int) -> tuple[int, int]:
+    """The node of a row, and how many crashes and recoveries it has behind it."""
+    node = rows[number]["node"]
+    return node, sum(row["node"] == node and row["kind"] in CUTS for row in rows[:number])
+
+
+def lasts(rows: list[Row], number: int) -> bool:
+    """Whether the node of the row neither crashes nor starts again later, and is not down."""
+    node, cuts = life_of(rows, number)
+    before = [row["kind"] for row in rows[:number] if row["node"] == node and row["kind"] in CUTS]
+    return cuts == life_of([*rows, rows[number]], len(rows))[1] and before[-1:] != ["crash"]
 
 
 def happened_before(rows: list[Row], topic: str) -> dict[Event, set[Event]]:
@@ -23,7 +38,7 @@ def happened_before(rows: list[Row], topic: str) -> dict[Event, set[Event]]:
     before: dict[Event, set[Event]] = {event: set() for event in published}
     for event, number in published.items():
         for at, row in enumerate(rows[:number]):
-            if row["node"] != rows[number]["node"] or row["topic"] != topic:
+            if life_of(rows, at) != life_of(rows, number) or row["topic"] != topic:
                 continue
             earlier = event_of(row)
             is_first = row["kind"] == "publish" and published[earlier] == at
@@ -47,31 +62,32 @@ def is_circular(rows: list[Row]) -> bool:
     return any(event in past for topic in topics for event, past in happened_before(rows, topic).items())
 
 
-def disorder(rows: list[Row]) -> set[tuple[str, int, Event]]:
-    """(topic, node, event): the node first delivered the event after one that it happened before."""
+def disorder(rows: list[Row]) -> set[tuple[str, tuple[int, int], Event]]:
+    """(topic, life, event): first delivered in that life after one that it happened before."""
     broken = set()
+    lives = [life_of(rows, number) for number in range(len(rows))]
     for topic in {row["topic"] for row in rows}:
         past = happened_before(rows, topic)
-        for node in {row["node"] for row in rows}:
+        for life in set(lives):
             order: list[Event] = []
-            for row in rows:
-                if (row["kind"], row["node"], row["topic"]) == ("deliver", node, topic):
+            for number, row in enumerate(rows):
+                if (row["kind"], lives[number], row["topic"]) == ("deliver", life, topic):
                     event = event_of(row)
                     if event not in past or event in order:
                         continue
                     if any(event in past[other] for other in order):
-                        broken.add((topic, node, event))
+                        broken.add((topic, life, event))
                     order.append(event)
     return broken
 
 
 def duplicates(rows: list[Row]) -> set[int]:
-    """Rows that deliver what the same node delivered in an earlier row."""
-    delivered = [(row["node"], event_of(row), number) for number, row in _of(rows, "deliver")]
+    """Rows that deliver what the same node delivered in an earlier row of the same life."""
+    delivered = [(life_of(rows, number), event_of(row), number) for number, row in _of(rows, "deliver")]
     return {
         number
-        for node, event, number in delivered
-        if any((node, event) == (n, e) and number > other for n, e, other in delivered)
+        for life, event, number in delivered
+        if any((life, event) == (n, e) and number > other for n, e, other in delivered)
     }
 
 
@@ -101,14 +117,14 @@ def outsiders(rows: list[Row]) -> set[int]:
 
 
 def late_own(rows: list[Row]) -> set[Event]:
-    """Events that their publisher does not deliver at the time of the publication, after it."""
+    """Events that their publisher, being subscribed, does not deliver when it publishes them, after that."""
     broken = set()
     seen = set()
     for number, row in _of(rows, "publish"):
         if event_of(row) in seen:
             continue
         seen.add(event_of(row))
-        if not any(
+        if _is_subscribed(rows[:number], row) and not any(
             other["kind"] == "deliver"
             and event_of(other) == event_of(row)
             and other["node"] == row["source"]
@@ -119,25 +135,55 @@ def late_own(rows: list[Row]) -> set[Event]:
     return broken
 
 
-def missed(rows: list[Row]) -> set[tuple[str, int, Event]]:
-    """(topic, node, event): published after all knew of the node, which stays, and never delivered there."""
-    broken = set()
-    for topic, node, start in _standing(rows):
-        known_us = _known_us(rows, topic, node, start)
-        if known_us is None:
-            continue
-        delivered = {
-            event_of(row) for _, row in _of(rows, "deliver") if (row["topic"], row["node"]) == (topic, node)
-        }
-        seen = set()
-        for _, row in _of(rows, "publish"):
-            event = event_of(row)
-            if row["topic"] != topic or event in seen:
-                continue
-            seen.add(event)
-            if row["node"] != node and row["time_us"] > known_us and event not in delivered:
-                broken.add((topic, node, event))
-    return broken
+def missed(rows: list[Row], has_faults: bool = False) -> set[tuple[str, int, Event]]:
+    """(topic, node, event): owed to the node, by a publisher that runs on, and never delivered."""
+    return {
+        (topic, node, event)
+        for topic, node, event, number in _owed(rows, has_faults)
+        if lasts(rows, number) and not _delivers(rows, topic, node, event)
+    }
+
+
+def disagreed(rows: list[Row], has_faults: bool = False) -> set[tuple[str, int, Event]]:
+    """(topic, node, event): owed to the node, delivered by one that runs on, and never by the node."""
+    return {
+        (topic, node, event)
+        for topic, node, event, _ in _owed(rows, has_faults)
+        if not _delivers(rows, topic, node, event)
+        and any(
+            row["topic"] == topic and event_of(row) == event and lasts(rows, number)
+            for number, row in _of(rows, "deliver")
+        )
+    }
+
+
+def unhealed(rows: list[Row], healed_us: int) -> list[object]:
+    """What should have been confirmed or delivered, begun after the last fault had healed."""
+    never_joined = [
+        (topic, node)
+        for topic, node, start in _standing(rows)
+        if rows[start]["time_us"] > healed_us and not _joined(rows, topic, node, start)
+    ]
+    never_delivered = [
+        (topic, node, event)
+        for topic, node, event, number in _owed(rows, True)
+        if rows[number]["time_us"] > healed_us
+        and lasts(rows, number)
+        and not _delivers(rows, topic, node, event)
+    ]
+    return [*never_joined, *never_delivered]
+
+
+def catch_up_us(rows: list[Row], healed_us: int) -> int:
+    """From healing to the last delivery of an event published by then and owed."""
+    late = [
+        row["time_us"]
+        for topic, node, event, number in _owed(rows, True)
+        for _, row in _of(rows, "deliver")
+        if rows[number]["time_us"] <= healed_us
+        and (row["topic"], row["node"], event_of(row)) == (topic, node, event)
+    ]
+    return max([healed_us, *late]) - healed_us
 
 
 def unconfirmed(rows: list[Row]) -> set[tuple[str, int]]:
@@ -146,16 +192,22 @@ def unconfirmed(rows: list[Row]) -> set[tuple[str, int]]:
 
 
 def strangers(rows: list[Row]) -> set[int]:
-    """Rows that send or receive a PUB at a node that has not subscribed in any row before."""
+    """Rows with a PUB at a node that has never subscribed, nor registered if it sends its own."""
+
+    def asked(number: int, kind: str) -> bool:
+        row = rows[number]
+        return any(
+            (other["kind"], other["node"], other["topic"]) == (kind, row["node"], row["topic"])
+            for other in rows[:number]
+        )
+
     return {
         number
         for number, row in enumerate(rows)
         if row["kind"] in ("send", "receive")
         and row["message"] == "PUB"
-        and not any(
-            (other["kind"], other["node"], other["topic"]) == ("subscribe", row["node"], row["topic"])
-            for other in rows[:number]
-        )
+        and not asked(number, "subscribe")
+        and not (row["kind"] == "send" and row["node"] == row["source"] and asked(number, "register"))
     }
 
 
@@ -166,18 +218,100 @@ def false_positives(rows: list[Row]) -> int:
     )
 
 
-def unsent(rows: list[Row]) -> int:
-    """How many receptions find no send of their own, each taking the earliest that is left."""
+def unsent(rows: list[Row], may_repeat: bool = False) -> int:
+    """How many receptions find no send of their own, each taking the earliest that is left.
+
+    Where messages may be repeated, none is taken away.
+    """
     sends = [(row["time_us"], _hop(row, row["node"], row["peer"])) for _, row in _of(rows, "send")]
     broken = 0
     for _, row in _of(rows, "receive"):
         hop = _hop(row, row["peer"], row["node"])
         earlier = [send for send in sends if send[1] == hop and send[0] <= row["time_us"]]
-        if earlier:
-            sends.remove(min(earlier))
-        else:
+        if not earlier:
             broken += 1
+        elif not may_repeat:
+            sends.remove(min(earlier))
     return broken
+
+
+def stirring(rows: list[Row]) -> set[int]:
+    """Rows of a node whose last cut is a crash, other than its recovery."""
+    return {
+        number
+        for number, row in enumerate(rows)
+        if row["kind"] != "recover"
+        and [each["kind"] for each in rows[:number] if each["node"] == row["node"] and each["kind"] in CUTS][
+            -1:
+        ]
+        == ["crash"]
+    }
+
+
+def unnoticed(rows: list[Row], bound_us: int) -> tuple[set[tuple[int, int]], int]:
+    """(row, node): a crash or recovery that the node does not notice in time; and the number of cases."""
+    broken = set()
+    cases = 0
+    for number, cut in enumerate(rows):
+        until_us = cut["time_us"] + bound_us
+        if cut["kind"] not in CUTS or until_us > rows[-1]["time_us"]:
+            continue
+        if any(
+            row["node"] == cut["node"] and row["kind"] in CUTS and row["time_us"] <= until_us
+            for row in rows[number + 1 :]
+        ):
+            continue
+        for judge in {row["node"] for row in rows} - {cut["node"]}:
+            if not _runs_through(rows, judge, cut["time_us"], until_us):
+                continue
+            words = [
+                row
+                for at, row in enumerate(rows)
+                if (row["node"], row["peer"]) == (judge, cut["node"])
+                and row["kind"] in ("suspect", "trust")
+                and row["time_us"] <= until_us
+                and not any(
+                    other["node"] == judge and other["kind"] in CUTS and other["time_us"] < cut["time_us"]
+                    for other in rows[at:]
+                )
+            ]
+            before = [row["kind"] for row in words if row["time_us"] < cut["time_us"]]
+            since = [row["kind"] for row in words if row["time_us"] >= cut["time_us"]]
+            if cut["kind"] == "crash":
+                cases += 1
+                if (before + since)[-1:] != ["suspect"]:
+                    broken.add((number, judge))
+            elif before[-1:] == ["suspect"]:
+                cases += 1
+                if "trust" not in since:
+                    broken.add((number, judge))
+    return broken, cases
+
+
+def false_suspicions(rows: list[Row]) -> int:
+    return sum(not _is_down(rows, row["peer"], row["time_us"]) for _, row in _of(rows, "suspect"))
+
+
+def detection_times_us(rows: list[Row]) -> list[int]:
+    """Of each crash, by each node that runs on: how long until it first says so, the other being down."""
+    found = []
+    for number, crash in _of(rows, "crash"):
+        for judge in {row["node"] for row in rows}:
+            said_us = [
+                row["time_us"]
+                for _, row in _of(rows, "suspect")
+                if (row["node"], row["peer"]) == (judge, crash["node"])
+                and row["time_us"] >= crash["time_us"]
+                and _runs_through(rows, judge, crash["time_us"], row["time_us"])
+                and not any(
+                    other["node"] == crash["node"]
+                    and other["kind"] in CUTS
+                    and other["time_us"] <= row["time_us"]
+                    for other in rows[number + 1 :]
+                )
+            ]
+            found += [at_us - crash["time_us"] for at_us in said_us[:1]]
+    return sorted(found)
 
 
 def is_ordered(rows: list[Row]) -> bool:
@@ -196,8 +330,11 @@ def _is_subscribed(earlier: list[Row], at: Row) -> bool:
     words = [
         row["kind"]
         for row in earlier
-        if row["kind"] in ("subscribe", "unsubscribe")
-        and (row["node"], row["topic"]) == (at["node"], at["topic"])
+        if row["node"] == at["node"]
+        and (
+            (row["kind"] in ("subscribe", "unsubscribe") and row["topic"] == at["topic"])
+            or row["kind"] in CUTS
+        )
     ]
     return words[-1:] == ["subscribe"]
 
@@ -210,7 +347,47 @@ def _standing(rows: list[Row]) -> list[tuple[str, int, int]]:
             standing.setdefault((row["topic"], row["node"]), number)
         if row["kind"] == "unsubscribe":
             standing.pop((row["topic"], row["node"]), None)
+        if row["kind"] in CUTS:
+            standing = {key: start for key, start in standing.items() if key[1] != row["node"]}
     return [(topic, node, number) for (topic, node), number in standing.items()]
+
+
+def _owed(rows: list[Row], has_faults: bool) -> list[tuple[str, int, Event, int]]:
+    """(topic, node, event, row of its publication): of others, after all knew of the node, which stays."""
+    owed = []
+    for topic, node, start in _standing(rows):
+        known_us = _known_us(rows, topic, node, start, has_faults)
+        seen = set()
+        for number, row in _of(rows, "publish"):
+            event = event_of(row)
+            if row["topic"] != topic or event in seen:
+                continue
+            seen.add(event)
+            if known_us is not None and row["node"] != node and row["time_us"] > known_us:
+                owed.append((topic, node, event, number))
+    return owed
+
+
+def _delivers(rows: list[Row], topic: str, node: int, event: Event) -> bool:
+    return any(
+        (row["topic"], row["node"], event_of(row)) == (topic, node, event) for _, row in _of(rows, "deliver")
+    )
+
+
+def _is_down(rows: list[Row], node: int, time_us: int) -> bool:
+    cuts = [
+        row["kind"]
+        for row in rows
+        if row["node"] == node and row["kind"] in CUTS and row["time_us"] <= time_us
+    ]
+    return cuts[-1:] == ["crash"]
+
+
+def _runs_through(rows: list[Row], node: int, from_us: int, until_us: int) -> bool:
+    """Whether the node is up before, and neither crashes nor starts from the one time to the other."""
+    return not _is_down(rows, node, from_us - 1) and not any(
+        row["node"] == node and row["kind"] in CUTS and from_us <= row["time_us"] <= until_us for row in rows
+    )
 
 
 def _joined(rows: list[Row], topic: str, node: int, start: int) -> list[int]:
@@ -221,14 +398,14 @@ def _joined(rows: list[Row], topic: str, node: int, start: int) -> list[int]:
     ]
 
 
-def _known_us(rows: list[Row], topic: str, node: int, start: int) -> int | None:
+def _known_us(rows: list[Row], topic: str, node: int, start: int, has_faults: bool) -> int | None:
     subs = [
         row["sequence"]
         for row in rows[start:]
         if (row["kind"], row["message"], row["topic"]) == ("send", "SUB", topic)
         and row["node"] == row["source"] == node
     ]
-    if subs:
+    if subs and not has_faults and not any(row["kind"] in CUTS for row in rows):
         learned = [
             row["time_us"]
             for _, row in _of(rows, "receive")

@@ -2,8 +2,10 @@
 
 The model has no clocks and no trees: a publisher sends to all who are subscribed at that
 moment, and a receiver delivers an event when all that happened before it and was sent
-to the same subscription has been delivered. Time often stands still, so that rows of
-different nodes fall on one instant and stand in the order of node ids, not of happening.
+to the same subscription has been delivered. When a node crashes, each event that only
+the dead have delivered is lost to everybody or to nobody. Time often stands still, so that
+rows of different nodes fall on one instant and stand in the order of node ids, not of
+happening.
 """
 
 from typing import Any
@@ -38,8 +40,11 @@ class Broadcast:
         self.pasts: dict[Event, set[Event]] = {}
         self.known: dict[tuple[str, int], set[Event]] = {}
         self.under_way: list[tuple[str, int, int, Event]] = []  # topic, receiver, its subscription, event
+        self.registered: set[tuple[str, int]] = set()
+        self.down: set[int] = set()
+        self.keepers: dict[Event, set[int]] = {}  # who published or delivered it and has not crashed since
 
-    def write(self, node: int, kind: str, topic: str, **more: Any) -> None:
+    def write(self, node: int, kind: str, topic: str | None, **more: Any) -> None:
         self.rows.append(row_of(self.now_us, node, kind, topic, **more))
 
     def subscribe(self, topic: str, node: int, told: bool) -> None:
@@ -52,12 +57,38 @@ class Broadcast:
             for peer in range(self.nodes):
                 if peer != node:
                     self.write(node, "send", topic, peer=peer, **name)
-                    self.write(peer, "receive", topic, peer=node, **name)
+                    if peer not in self.down:
+                        self.write(peer, "receive", topic, peer=node, **name)
         self.write(node, "joined", topic)
 
     def unsubscribe(self, topic: str, node: int) -> None:
         self.write(node, "unsubscribe", topic)
         del self.subscribed[topic, node]
+
+    def register(self, topic: str, node: int) -> None:
+        self.write(node, "register", topic)
+        self.registered.add((topic, node))
+
+    def unregister(self, topic: str, node: int) -> None:
+        self.write(node, "unregister", topic)
+        self.registered.discard((topic, node))
+
+    def crash(self, node: int, loses: bool) -> None:
+        """`loses`: what nobody keeps any more reaches nobody any more."""
+        self.write(node, "crash", None)
+        self.down.add(node)
+        for topic in TOPICS:
+            self.subscribed.pop((topic, node), None)
+            self.registered.discard((topic, node))
+            self.known.pop((topic, node), None)
+        for keepers in self.keepers.values():
+            keepers.discard(node)
+        if loses:
+            self.under_way = [one for one in self.under_way if self.keepers[one[3]]]
+
+    def recover(self, node: int) -> None:
+        self.write(node, "recover", None)
+        self.down.discard(node)
 
     def publish(self, topic: str, node: int) -> None:
         event = (node, self.next_sequence(node))
@@ -65,8 +96,10 @@ class Broadcast:
         self.pasts[event] = set(known)
         name = {"source": node, "sequence": event[1]}
         self.write(node, "publish", topic, **name)
-        self.write(node, "deliver", topic, **name)
+        if (topic, node) in self.subscribed:
+            self.write(node, "deliver", topic, **name)
         known.add(event)
+        self.keepers[event] = {node}
         for peer in range(self.nodes):
             if peer != node and (topic, peer) in self.subscribed:
                 self.write(node, "send", topic, message="PUB", peer=peer, **name)
@@ -87,11 +120,14 @@ class Broadcast:
     def receive(self, one: tuple[str, int, int, Event]) -> None:
         topic, node, subscription, event = one
         self.under_way.remove(one)
+        if node in self.down:
+            return
         name = {"source": event[0], "sequence": event[1]}
         self.write(node, "receive", topic, message="PUB", peer=event[0], **name)
         if self.subscribed.get((topic, node)) == subscription:
             self.write(node, "deliver", topic, **name)
             self.known.setdefault((topic, node), set()).update(self.pasts[event] | {event})
+            self.keepers[event].add(node)
 
 
 @st.composite
@@ -102,23 +138,40 @@ def correct_runs(draw: st.DrawFn, steps_max: int = 30) -> list[Row]:
     for topic in TOPICS:
         for start in sorted(draw(st.sets(node))):
             run.subscribe(topic, start, told=False)
+    steps = ["publish", "publish", "receive", "receive", "receive", "churn"]
+    steps += ["fault"] * draw(st.integers(0, 2))
     for _ in range(draw(st.integers(0, steps_max))):
         run.now_us += draw(st.integers(0, 2))
-        what = draw(st.sampled_from(("publish", "publish", "receive", "receive", "receive", "churn")))
+        what = draw(st.sampled_from(steps))
+        publishers = sorted(run.subscribed.keys() | run.registered)
         if what == "receive" and run.ready():
             run.receive(draw(st.sampled_from(run.ready())))
-        elif what == "publish" and run.subscribed:
-            run.publish(*draw(st.sampled_from(sorted(run.subscribed))))
+        elif what == "publish" and publishers:
+            run.publish(*draw(st.sampled_from(publishers)))
         elif what == "churn":
-            topic, who = draw(st.sampled_from(TOPICS)), draw(node)
-            if (topic, who) in run.subscribed:
-                run.unsubscribe(topic, who)
+            _churn(draw, run, draw(st.sampled_from(TOPICS)), draw(node))
+        elif what == "fault":
+            who = draw(node)
+            if who in run.down:
+                run.recover(who)
             else:
-                run.subscribe(topic, who, told=True)
+                run.crash(who, loses=draw(st.booleans()))
     while run.ready():
         run.now_us += draw(st.integers(0, 2))
         run.receive(draw(st.sampled_from(run.ready())))
     return in_order(run.rows)
+
+
+def _churn(draw: st.DrawFn, run: Broadcast, topic: str, node: int) -> None:
+    if node in run.down:
+        return
+    if draw(st.integers(0, 3)) == 0:
+        change = run.unregister if (topic, node) in run.registered else run.register
+        change(topic, node)
+    elif (topic, node) in run.subscribed:
+        run.unsubscribe(topic, node)
+    else:
+        run.subscribe(topic, node, told=True)
 
 
 @st.composite
@@ -134,6 +187,13 @@ def broken_runs(draw: st.DrawFn) -> list[Row]:
 def _drop(draw: st.DrawFn, rows: list[Row]) -> list[Row]:
     at = draw(st.integers(0, len(rows) - 1))
     return rows[:at] + rows[at + 1 :]
+
+
+def _cut(draw: st.DrawFn, rows: list[Row]) -> list[Row]:
+    """A node crashes or starts again out of turn."""
+    at = draw(st.integers(0, len(rows)))
+    time_us, node = (rows[at]["time_us"], rows[at]["node"]) if at < len(rows) else (rows[-1]["time_us"], 0)
+    return [*rows[:at], row_of(time_us, node, draw(st.sampled_from(("crash", "recover"))), None), *rows[at:]]
 
 
 def _lose_delivery(draw: st.DrawFn, rows: list[Row]) -> list[Row]:
@@ -178,7 +238,9 @@ def _forge(draw: st.DrawFn, rows: list[Row]) -> list[Row]:
     at = draw(st.integers(0, len(rows) - 1))
     column = draw(st.sampled_from([name for name in COLUMNS[1:] if rows[at][name] is not None]))
     values = {
-        "kind": st.sampled_from(["subscribe", "unsubscribe", "joined"])
+        "kind": st.sampled_from(["crash", "recover"])
+        if rows[at]["topic"] is None
+        else st.sampled_from(["subscribe", "unsubscribe", "joined", "register", "unregister"])
         if rows[at]["source"] is None
         else st.sampled_from(["publish", "deliver"] if rows[at]["peer"] is None else ["send", "receive"]),
         "message": st.sampled_from(["PUB", "SUB", "ACK"]),
@@ -188,4 +250,4 @@ def _forge(draw: st.DrawFn, rows: list[Row]) -> list[Row]:
     return [*rows[:at], dict(rows[at], **{column: forged}), *rows[at + 1 :]]
 
 
-CHANGES = (_drop, _lose_delivery, _repeat, _move, _swap_deliveries, _forge)
+CHANGES = (_drop, _cut, _lose_delivery, _repeat, _move, _swap_deliveries, _forge)

@@ -55,7 +55,10 @@ def replaced(number: int, *values: object) -> list[Row]:
 def test_the_good_journal_passes_and_is_measured() -> None:
     report = judged(GOOD)
     assert report.ok
-    assert report.skipped == ()
+    assert {verdict.name: verdict.skipped for verdict in report.skipped} == {
+        "progress after healing": "the journal notes no fault (metadata treecast.healed_us)",
+        "bounded detection": "no bound was given (--detection-bound-ms)",
+    }
     assert {verdict.name: verdict.checked for verdict in report.verdicts} == {
         "causal order": 2,
         "no duplicate": 2,
@@ -63,7 +66,11 @@ def test_the_good_journal_passes_and_is_measured() -> None:
         "subscribers only": 2,
         "own event at once": 1,
         "completeness": 1,
+        "agreement": 1,
         "joining ends": 2,
+        "progress after healing": 0,
+        "the dead are silent": 0,
+        "bounded detection": 0,
         "subscribers carry": 6,
         "received was sent": 5,
     }
@@ -90,7 +97,7 @@ BREAKS: dict[str, tuple[Callable[[], list[Row]], set[str]]] = {
     ),
     "delivered under another publisher's name": (
         lambda: replaced(18, 70, 2, "deliver", None, "chat", 1, 1),
-        {"no creation", "completeness"},
+        {"no creation", "completeness", "agreement"},
     ),
     "delivered on another topic": (
         lambda: [
@@ -98,7 +105,7 @@ BREAKS: dict[str, tuple[Callable[[], list[Row]], set[str]]] = {
             (1, 2, "subscribe", None, "news"),
             (1, 2, "joined", None, "news"),
         ],
-        {"no creation", "completeness"},
+        {"no creation", "completeness", "agreement"},
     ),
     "delivered before it is published": (
         lambda: replaced(18, 59, 2, "deliver", None, "chat", 0, 1),
@@ -134,7 +141,7 @@ BREAKS: dict[str, tuple[Callable[[], list[Row]], set[str]]] = {
         lambda: without(4, 9),
         {"subscribers only", "subscribers carry"},
     ),
-    "delivery dropped": (lambda: without(18), {"completeness"}),
+    "delivery dropped": (lambda: without(18), {"completeness", "agreement"}),
     "never told that it joined": (lambda: without(9), {"joining ends"}),
     "received without a send": (lambda: without(13), {"received was sent"}),
     "received twice, sent once": (
@@ -220,7 +227,7 @@ def test_the_sub_of_an_earlier_subscription_does_not_count() -> None:
     ]
     assert judged([*GOOD, *again]).ok
     owed: list[Row] = [(96, 0, "publish", None, "chat", 0, 3), (96, 0, "deliver", None, "chat", 0, 3)]
-    assert broken(judged([*GOOD, *again, *owed])) == {"completeness": 1}
+    assert broken(judged([*GOOD, *again, *owed])) == {"completeness": 1, "agreement": 1}
 
 
 def test_the_node_s_own_last_sub_tells_when_it_is_known() -> None:
@@ -258,14 +265,16 @@ def test_who_left_is_owed_nothing() -> None:
 def test_an_end_that_is_not_one_is_not_judged(quiet: bool | None, reason: str) -> None:
     report = judged(without(9, 18), quiet)
     assert report.ok
-    assert [verdict.name for verdict in report.skipped] == ["completeness", "joining ends"]
-    assert all(reason in str(verdict.skipped) for verdict in report.skipped)
+    names = ("completeness", "agreement", "joining ends", "progress after healing")
+    assert all(reason in str(report.verdict(name).skipped) for name in names)
+    assert {verdict.name for verdict in report.skipped} == {*names, "bounded detection"}
 
 
 def test_a_journal_of_deliveries_is_judged_by_what_it_holds() -> None:
     report = judged([row for row in GOOD if row[2] not in MESSAGES])
     assert report.ok
-    assert [verdict.name for verdict in report.skipped] == ["subscribers carry", "received was sent"]
+    for name in ("subscribers carry", "received was sent"):
+        assert "write it with level 'all'" in str(report.verdict(name).skipped)
     assert report.figures == {}
 
 

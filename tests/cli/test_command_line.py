@@ -153,7 +153,29 @@ def test_the_level_decides_what_is_kept(
         report = document(capsys)
         assert code == 0
         assert report["ok"] is True
-        assert any(verdict["skipped"] for verdict in report["verdicts"]) == (level == "deliveries")
+        skipped = {verdict["name"] for verdict in report["verdicts"] if verdict["skipped"]}
+        assert ("received was sent" in skipped) == (level == "deliveries")
+
+
+def test_detection_is_judged_by_a_bound_that_is_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from treecast.journal import journal_from_rows, write_journal
+
+    rows = [
+        {"time_us": 0, "node": 0, "kind": "crash"},
+        {"time_us": 2_500, "node": 1, "kind": "suspect", "peer": 0},
+        {"time_us": 9_000, "node": 1, "kind": "subscribe", "topic": "chat"},
+    ]
+    write_journal(journal_from_rows(rows), tmp_path)
+    assert main(["check", str(tmp_path)]) == 0
+    assert "no bound was given" in " ".join(capsys.readouterr().out.split())
+    assert main(["check", str(tmp_path), "--detection-bound-ms", "2.5"]) == 0
+    assert main(["check", str(tmp_path), "--detection-bound-ms", "2.4"]) == 1
+    capsys.readouterr()
+    for wrong in ("-1", "nan", "inf"):
+        assert main(["check", str(tmp_path), "--detection-bound-ms", wrong]) == 2
+        assert "--detection-bound-ms" in complaint(capsys)
 
 
 def test_check_tells_violations_and_exits_with_one(
@@ -165,7 +187,7 @@ def test_check_tells_violations_and_exits_with_one(
 
     assert main(["simulate", str(scenario), "--out", str(tmp_path)]) == 0
     assert main(["check", str(tmp_path)]) == 0
-    assert "everything holds" in capsys.readouterr().out
+    assert "everything judged holds" in capsys.readouterr().out
     journal = read_journal(tmp_path)
     rows = journal.to_pylist()
     last = max(number for number, row in enumerate(rows) if row["kind"] == "deliver")

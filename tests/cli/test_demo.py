@@ -50,7 +50,7 @@ def test_the_demo_ends_in_verdicts_and_leaves_what_replays_it(
     out = tmp_path / "demo"
     assert main(["demo", "--seed", "9", "--out", str(out)]) == 0
     printed = capsys.readouterr().out
-    assert "everything holds" in printed
+    assert "everything judged holds" in printed
     assert str(out / "journal.parquet") in printed
     assert load_scenario(out / "scenario.toml") == demo_scenario(9)
     journal = (out / "journal.parquet").read_bytes()

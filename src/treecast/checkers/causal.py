@@ -2,7 +2,9 @@
 
 Happened-before, topic by topic, comes from the journal alone: what a node publishes
 comes after all that it has delivered or published on the topic, and so on from node to
-node. An event that a node never delivers breaks nothing there.
+node. An event that a node never delivers breaks nothing there. A node that starts again
+is another node to this rule: what its earlier lives delivered and published came before
+nothing that it publishes now, and it may deliver it again.
 
 How it stays quick: the pasts of events are bit sets in blocks. A node's `known` set is
 all that it has delivered, with everything that happened before. It is closed: with an
@@ -24,6 +26,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from treecast.checkers.lives import CUTS
 from treecast.checkers.report import Tally, Verdict, name_event
 from treecast.checkers.rows import select, walk
 from treecast.core import EventId, NodeId
@@ -96,7 +99,7 @@ class _Publication:
 
 
 class _Node:
-    """What one node has done on one topic so far."""
+    """What one node has done on one topic in its present life."""
 
     __slots__ = ("delivered", "known", "last", "order", "rows", "told", "waiting")
 
@@ -124,7 +127,11 @@ class _Topic:
         self._tally = tally
         self._nodes: dict[NodeId, _Node] = {}
         self._published: dict[_Key, _Publication] = {}
-        self._blocked: dict[_Key, list[NodeId]] = {}
+        self._blocked: dict[_Key, list[_Node]] = {}
+
+    def restart(self, name: NodeId) -> None:
+        """The node's life has ended; steps of it that wait still come about."""
+        self._nodes.pop(name, None)
 
     def take(self, step: _Step) -> None:
         row, name, publishes, event = step
@@ -143,9 +150,11 @@ class _Topic:
     def finish(self) -> None:
         """Steps still waiting depend on themselves: report the first of each circle and go on without it."""
         while self._blocked:
-            row, name, _, event = min(
-                self._nodes[waiter].waiting[0] for waiters in self._blocked.values() for waiter in waiters
+            node = min(
+                (waiter for waiters in self._blocked.values() for waiter in waiters),
+                key=lambda waiter: waiter.waiting[0],
             )
+            row, name, _, event = node.waiting.popleft()
             time_us = self._time_us(row)
             self._tally.violate(
                 f"topic {self._name}: node {name} delivered event {name_event(event)} at {time_us} us "
@@ -156,21 +165,20 @@ class _Topic:
                 events=(EventId(*event),),
             )
             self._tally.checked += 1
-            self._blocked[event].remove(name)
+            self._blocked[event].remove(node)
             if not self._blocked[event]:
                 del self._blocked[event]
-            self._nodes[name].waiting.popleft()
-            self._go_on(name)
+            self._go_on(node)
 
     def _wait(self, node: _Node, step: _Step) -> None:
         node.waiting.appendleft(step)
-        self._blocked.setdefault(step[3], []).append(step[1])
+        self._blocked.setdefault(step[3], []).append(node)
 
-    def _go_on(self, name: NodeId) -> None:
+    def _go_on(self, node: _Node) -> None:
         """Take a node's waiting steps until it must wait again, and so with all whom that sets free."""
-        ready = [name]
+        ready = [node]
         while ready:
-            node = self._nodes[ready.pop()]
+            node = ready.pop()
             while node.waiting:
                 step = node.waiting.popleft()
                 row, name, publishes, event = step
@@ -253,16 +261,19 @@ def check_causal_order(journal: pa.Table) -> Verdict:
         published_in.setdefault((topic, (source, sequence)), row)
     topics: dict[str, _Topic] = {}
     for row, node, kind, topic, source, sequence in walk(
-        select(journal, (Kind.PUBLISH, Kind.DELIVER), _COLUMNS)
+        select(journal, (Kind.PUBLISH, Kind.DELIVER, *CUTS), _COLUMNS)
     ):
         event = (source, sequence)
         published_row = published_in.get((topic, event))
         if published_row is None or (kind == _PUBLISH and row != published_row):
+            if topic is None:  # a crash or a recovery
+                for state in topics.values():
+                    state.restart(node)
             continue
-        state = topics.get(topic)
-        if state is None:
-            state = topics[topic] = _Topic(topic, journal["time_us"], tally)
-        state.take((row, node, kind == _PUBLISH, event))
+        found = topics.get(topic)
+        if found is None:
+            found = topics[topic] = _Topic(topic, journal["time_us"], tally)
+        found.take((row, node, kind == _PUBLISH, event))
     for state in topics.values():
         state.finish()
     return tally.verdict()

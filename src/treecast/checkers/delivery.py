@@ -3,8 +3,10 @@
 Four rules (VCube-PS, section 3: no duplication, no creation), each judged from the rows
 publish, deliver, subscribe and unsubscribe. Inside a node the order of rows counts; between
 nodes only time does, for rows of one instant stand in the order of node ids.
-A node is subscribed from its `subscribe` row to its `unsubscribe` row; those who are
-subscribed from the start have a `subscribe` row at time 0.
+A node is subscribed from its `subscribe` row to its `unsubscribe` row or the end of its
+life; those who are subscribed from the start have a `subscribe` row at time 0. A node that
+starts again may deliver what an earlier life delivered, and publishes under new counters.
+A publisher that is not subscribed (open groups) delivers nothing of its own.
 """
 
 from typing import NamedTuple
@@ -12,6 +14,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from treecast.checkers.lives import CUTS, Lives
 from treecast.checkers.report import Tally, Verdict, name_event
 from treecast.checkers.rows import select, walk
 from treecast.core import EventId, NodeId
@@ -29,23 +32,26 @@ class _Publication(NamedTuple):
     topic: str
 
 
-def check_deliveries(journal: pa.Table) -> tuple[Verdict, ...]:
+def check_deliveries(journal: pa.Table, lives: Lives) -> tuple[Verdict, ...]:
     """No duplicate, no creation, subscribers only, own event at once."""
-    return _Deliveries(journal).verdicts()
+    return _Deliveries(journal, lives).verdicts()
 
 
 class _Deliveries:
-    def __init__(self, journal: pa.Table) -> None:
+    def __init__(self, journal: pa.Table, lives: Lives) -> None:
         self._journal = journal
-        self._once = Tally("no duplicate", "no node delivers an event twice")
+        self._lives = lives
+        self._once = Tally("no duplicate", "no node delivers an event twice in one life")
         self._created = Tally(
             "no creation", "what is delivered was published before, once, on that topic, by that publisher"
         )
         self._members = Tally("subscribers only", "a node delivers only while it is subscribed to the topic")
-        self._own = Tally("own event at once", "a publisher delivers its own event the moment it publishes")
+        self._own = Tally(
+            "own event at once", "a subscribed publisher delivers its own event the moment it publishes"
+        )
         self._published: dict[tuple[NodeId, int], _Publication] = {}
         self._numbers: dict[tuple[NodeId, int], int] = {}
-        self._delivered: dict[NodeId, bytearray] = {}  # per node, one bit an event
+        self._delivered: dict[NodeId, bytearray] = {}  # per node, one bit an event; of its present life
 
     def verdicts(self) -> tuple[Verdict, ...]:
         self._read_publications()
@@ -74,22 +80,25 @@ class _Deliveries:
 
     def _walk(self) -> None:
         owed: dict[tuple[NodeId, int], tuple[int, int, NodeId]] = {}
-        subscribed: set[tuple[str, NodeId]] = set()
-        kinds = (Kind.PUBLISH, Kind.DELIVER, Kind.SUBSCRIBE, Kind.UNSUBSCRIBE)
+        subscribed: dict[NodeId, set[str]] = {}
+        kinds = (Kind.PUBLISH, Kind.DELIVER, Kind.SUBSCRIBE, Kind.UNSUBSCRIBE, *CUTS)
         for row, time_us, node, kind, topic, source, sequence in walk(select(self._journal, kinds, _COLUMNS)):
             event = (source, sequence)
             if kind == _DELIVER:
-                self._judge(row, time_us, node, topic, event, (topic, node) in subscribed)
+                self._judge(row, time_us, node, topic, event, topic in subscribed.get(node, ()))
                 if node == source and event in owed and owed[event][1] == time_us:
                     del owed[event]
             elif kind == _PUBLISH:
-                if self._published[event].row == row:
+                if self._published[event].row == row and topic in subscribed.get(node, ()):
                     self._own.checked += 1
                     owed[event] = (row, time_us, node)
             elif kind == _SUBSCRIBE:
-                subscribed.add((topic, node))
+                subscribed.setdefault(node, set()).add(topic)
             elif kind == _UNSUBSCRIBE:
-                subscribed.discard((topic, node))
+                subscribed.get(node, set()).discard(topic)
+            else:  # a crash or a recovery
+                subscribed.pop(node, None)
+                self._delivered.pop(node, None)
         for event, (row, time_us, node) in owed.items():
             self._own.violate(
                 f"node {node} published event {name_event(event)} at {time_us} us (row {row}) "
@@ -158,12 +167,13 @@ class _Deliveries:
         if self._once.is_full:
             self._once.violate("")
             return
-        journal = self._journal
+        begin = self._lives.begin_of(node, row)
+        journal = self._journal.slice(begin)
         same = pc.and_(pc.equal(journal["node"], node), pc.equal(journal["kind"], _DELIVER))
         same = pc.and_(same, pc.fill_null(pc.equal(journal["source"], event[0]), False))
         same = pc.and_(same, pc.fill_null(pc.equal(journal["sequence"], event[1]), False))
-        first = pc.index(same, True).as_py()
-        first_us = journal["time_us"][first].as_py()
+        first = begin + pc.index(same, True).as_py()
+        first_us = self._journal["time_us"][first].as_py()
         self._once.violate(
             f"topic {topic}: node {node} delivered event {name_event(event)} at {time_us} us (row {row}) "
             f"again, after {first_us} us (row {first})",

@@ -4,6 +4,10 @@ Each reception takes one earlier send of the same message (kind, topic, origin) 
 same hop; a send may stay without reception (lost, or still on its way), never the
 other way round. Messages of one hop and name are counted, not told apart.
 
+Where the journal notes faults, the network may have duplicated messages, and no row tells
+which: there a reception needs one earlier send, which others may have needed as well. It
+need not be of the same lives: what a node sent before it crashed may still be on its way.
+
 Nearly always all sends of a hop's message come before all of its receptions, and there
 are enough: Arrow sees that in one grouping. Only the rest is gone through row by row.
 """
@@ -17,7 +21,7 @@ import pyarrow.compute as pc
 from treecast.checkers.report import Tally, Verdict, name_event
 from treecast.checkers.rows import NO_MESSAGES, NOTHING, holds_messages, select, walk
 from treecast.core import EventId
-from treecast.journal import Kind
+from treecast.journal import Kind, healed_at
 
 _COLUMNS = ("time_us", "node", "kind", "message", "topic", "source", "sequence", "peer")
 _HOP = ("message", "topic", "source", "sequence", "sender", "receiver")
@@ -32,19 +36,21 @@ def check_network(journal: pa.Table) -> tuple[Verdict, dict[str, int | float]]:
     rows = select(journal, (Kind.SEND, Kind.RECEIVE), _COLUMNS)
     figures = _counts(rows)
     tally.checked = int(figures["messages received"])
+    may_repeat = healed_at(journal) is not None
+    or_not_as_often = "" if may_repeat else ", or not as often"
     sent: Counter[tuple[Any, ...]] = Counter()
-    for row, time_us, node, kind, message, topic, source, sequence, peer in walk(_doubtful(rows)):
+    for row, time_us, node, kind, message, topic, source, sequence, peer in walk(_doubtful(rows, may_repeat)):
         if kind != _RECEIVE:
             sent[message, topic, source, sequence, node, peer] += 1
             continue
         hop = (message, topic, source, sequence, peer, node)
         if sent[hop]:
-            sent[hop] -= 1
+            sent[hop] -= not may_repeat
             continue
         about = f" about {topic}" if topic is not None else ""
         tally.violate(
             f"node {node} received {message} {name_event((source, sequence))}{about} from node {peer} "
-            f"at {time_us} us (row {row}), but that node had not sent it by then, or not as often",
+            f"at {time_us} us (row {row}), but that node had not sent it by then{or_not_as_often}",
             rows=(row,),
             times_us=(time_us,),
             nodes=(node, peer),
@@ -53,7 +59,7 @@ def check_network(journal: pa.Table) -> tuple[Verdict, dict[str, int | float]]:
     return tally.verdict(), figures
 
 
-def _doubtful(rows: pa.Table) -> pa.Table:
+def _doubtful(rows: pa.Table, may_repeat: bool) -> pa.Table:
     """The rows of those hops' messages that one grouping does not clear, at one instant sends first."""
     is_receive = pc.equal(rows["kind"], _RECEIVE)
     hops = pa.table(
@@ -68,11 +74,16 @@ def _doubtful(rows: pa.Table) -> pa.Table:
             "received_us": pc.if_else(is_receive, rows["time_us"], None),
         }
     )
+    # One send before all receptions is enough for a message that may be repeated.
+    sends = "min" if may_repeat else "max"
     groups = hops.group_by(_HOP).aggregate(
-        [("sent_us", "count"), ("received_us", "count"), ("sent_us", "max"), ("received_us", "min")]
+        [("sent_us", "count"), ("received_us", "count"), ("sent_us", sends), ("received_us", "min")]
     )
-    too_many = pc.greater(groups["received_us_count"], groups["sent_us_count"])
-    mixed = pc.fill_null(pc.less(groups["received_us_min"], groups["sent_us_max"]), False)
+    needed = (
+        pc.min_element_wise(groups["received_us_count"], 1) if may_repeat else groups["received_us_count"]
+    )
+    too_many = pc.greater(needed, groups["sent_us_count"])
+    mixed = pc.fill_null(pc.less(groups["received_us_min"], groups[f"sent_us_{sends}"]), False)
     doubtful = groups.filter(pc.or_(too_many, mixed)).select(_HOP)
     if not doubtful.num_rows:
         return rows.slice(0, 0)

@@ -28,6 +28,10 @@ _NEEDED = {
     Kind.UNSUBSCRIBE: ("topic",),
     Kind.SEND: ("message", "peer"),
     Kind.RECEIVE: ("message", "peer"),
+    Kind.REGISTER: ("topic",),
+    Kind.UNREGISTER: ("topic",),
+    Kind.SUSPECT: ("peer",),
+    Kind.TRUST: ("peer",),
 }
 """What a row of each kind must hold, beside run, time, node and kind."""
 

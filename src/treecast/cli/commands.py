@@ -6,6 +6,7 @@ Invariant: with --json, stdout holds one JSON document and nothing else.
 import json
 import sys
 from dataclasses import replace
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -54,6 +55,12 @@ EngineOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 DemoOutOption = Annotated[Path, typer.Option(metavar="DIR", help="Write the demo's journal to this folder.")]
 DemoSeedOption = Annotated[int, typer.Option(help="Draws who joins, leaves and publishes, and when.")]
+BoundOption = Annotated[
+    float | None,
+    typer.Option(
+        metavar="MS", min=0, help="Judge that crashes and recoveries are noticed by all within that long."
+    ),
+]
 VersionOption = Annotated[bool, typer.Option("--version", help="Print the version and exit.")]
 
 
@@ -112,12 +119,17 @@ def simulate(
 
 
 @app.command()
-def check(directory: JournalPath, as_json: JsonOption = False) -> int:
+def check(
+    directory: JournalPath, *, detection_bound_ms: BoundOption = None, as_json: JsonOption = False
+) -> int:
     """Judge a journal; exit 1 and list the violations when something does not hold."""
     from treecast.checkers import check as judge
     from treecast.journal import read_journal
 
-    report = judge(read_journal(directory))
+    if detection_bound_ms is not None and not isfinite(detection_bound_ms):
+        raise UsageError(f"--detection-bound-ms is {detection_bound_ms}; give a number of milliseconds")
+    bound_us = None if detection_bound_ms is None else round(detection_bound_ms * 1000)
+    report = judge(read_journal(directory), bound_us)
     if as_json:
         from treecast.cli.tables import report_document
 

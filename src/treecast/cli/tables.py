@@ -28,6 +28,8 @@ def print_result(result: "Result", out: Path | None) -> None:
     console.print(_summary(result))
     console.print(_traffic(result))
     console.print(_latencies(result))
+    if result.faults:
+        console.print(_faults(result))
     if out is None:
         _line(console, "nothing was written; give --out DIR to keep the result and its journal")
     elif result.journal is None:
@@ -86,7 +88,11 @@ def _table(*headings: str, title: str, show_header: bool = True) -> Table:
 
 def _summary(result: "Result") -> Table:
     scenario = result.scenario
-    ending = "until quiet" if result.quiet else "cut off: its time was up"
+    ending = {
+        "quiet": "until quiet",
+        "settled": "until settled",
+        "cut": "cut off: its time was up",
+    }[result.ending]
     table = _table("", "", title="run", show_header=False)
     rows = {
         "scenario": scenario.name,
@@ -96,12 +102,22 @@ def _summary(result: "Result") -> Table:
         "seed": str(scenario.seed),
         "simulated": f"{result.simulated_ms:,.3f} ms, {ending}",
         "events": f"{result.events_published:,} published, {result.events_delivered:,} delivered",
+        "skipped": ", ".join(f"{count:,} {do}" for do, count in result.inputs_skipped.items()),
         "hops": f"{result.hops:,}",
         "time": f"{result.wall_s:.2f} s wall, {result.cpu_s:.2f} s CPU",
         "peak memory": f"{result.peak_memory_mb:.0f} MB",
     }
     for name, value in rows.items():
-        table.add_row(name, Text(value))
+        if value:
+            table.add_row(name, Text(value))
+    return table
+
+
+def _faults(result: "Result") -> Table:
+    table = _table("table", "kind", "what it did", title="faults")
+    for each in result.faults:
+        counts = (f"{count:,} {name.replace('_', ' ')}" for name, count in each.counts.items())
+        table.add_row(Text(each.place), each.kind, ", ".join(counts))
     return table
 
 
