@@ -14,6 +14,7 @@ from treecast.core import UsageError
 from treecast.sim.result import LatencySummary, Result, Traffic
 from treecast.sim.scenario import Scenario
 from treecast.sim.scenario_file import scenario_of
+from treecast.sim.tally import Tally
 
 
 def made(seed: int) -> Result:
@@ -27,7 +28,9 @@ def made(seed: int) -> Result:
         events_published=1,
         events_delivered=3,
         simulated_ms=4.0,
-        quiet=True,
+        ending="quiet",
+        inputs_skipped={"publish": 2},
+        faults=(Tally("recover", "[[action]] 3"),),
         hops=2,
         wall_s=0.5,
         cpu_s=0.5,
@@ -66,6 +69,8 @@ def test_what_is_written_replays_the_scenario(tmp_path: Path) -> None:
     assert scenario_of(document["scenario"], "result.json") == result.scenario
     assert document["messages"] == {"PUB": {"sent": 3, "received": 2}}
     assert document["reception_latency_ms"]["mean"] == 2.0
+    assert document["inputs_skipped"] == {"publish": 2}
+    assert document["faults"] == [{"kind": "recover", "place": "[[action]] 3", "recoveries": 0}]
     assert document["delivery_latency_ms"]["mean"] is None
 
 

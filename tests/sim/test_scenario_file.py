@@ -21,13 +21,12 @@ from treecast.sim.scenario import (
     PacketNetwork,
     Periodic,
     Scenario,
-    Selection,
     TopicSetup,
     UniformNetwork,
     Workload,
-    selected_count,
 )
 from treecast.sim.scenario_file import document_of, load_scenario, parse_scenario, scenario_of, toml_of
+from treecast.sim.scenario_keys import Selection, selected_count
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "scenarios").glob("*.toml"))
 

@@ -145,6 +145,14 @@ def test_wide_ids_every_answer_is_the_nearest_by_xor(members: list[NodeId], data
     assert list(hypercube.children(i, members, h)) == firsts, "first members, largest cluster first"
 
 
+@given(st.one_of(dense_members().map(lambda drawn: drawn[1]), sparse_members()), st.data())
+def test_a_slice_holds_those_who_differ_in_low_bits_only(members: list[NodeId], data: st.DataObject) -> None:
+    i = data.draw(st.one_of(st.sampled_from(members), st.integers(0, 2**ID_BITS - 1)), label="node")
+    h = data.draw(st.integers(0, ID_BITS), label="h")
+    begin, end = hypercube.within(i, h, members)
+    assert members[begin:end] == [j for j in members if j >> h == i >> h]
+
+
 # -- trees --------------------------------------------------------------------------------
 
 
@@ -167,6 +175,23 @@ def test_a_tree_over_wide_ids_reaches_each_member_once_and_nobody_else(
         child for _, child in naive.tree(root, ID_BITS, lambda i, h: hypercube.children(i, members, h))
     ]
     assert sorted([root, *reached]) == members
+
+
+@given(st.one_of(dense_members().map(lambda drawn: drawn[1]), sparse_members()), st.data())
+def test_a_parent_is_who_sends_to_a_node_in_the_tree(members: list[NodeId], data: st.DataObject) -> None:
+    root = data.draw(st.one_of(st.sampled_from(members), st.integers(0, 2**ID_BITS - 1)), label="root")
+    edges = naive.tree(root, ID_BITS, lambda i, h: hypercube.children(i, members, h))
+    for sender, child in edges:
+        assert hypercube.parent(root, child, members) == sender
+
+
+@pytest.mark.parametrize("d", POWERS)
+def test_all_members_a_parent_lacks_the_lowest_bit_in_which_a_node_differs_from_the_root(d: int) -> None:
+    for root in range(2**d):
+        for i in range(2**d):
+            if i != root:
+                lowest = (i ^ root) & -(i ^ root)
+                assert hypercube.parent(root, i, range(2**d)) == i ^ lowest
 
 
 @given(st.sampled_from(POWERS), st.data())

@@ -13,7 +13,6 @@ import msgspec
 from treecast.core.ids import NodeId
 from treecast.core.topics import Topic
 
-
 LIFE_BITS = 40
 """A sequence number counts from `life << LIFE_BITS`: a trillion events a life, four million lives."""
 

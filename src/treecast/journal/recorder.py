@@ -49,6 +49,9 @@ class Recorder:
     def peer(self, kind: str, now_us: int, node: NodeId, peer: NodeId) -> None:
         self._append((now_us, node, kind, None, None, None, None, peer, None))
 
+    def node(self, kind: str, now_us: int, node: NodeId) -> None:
+        self._append((now_us, node, kind, None, None, None, None, None, None))
+
     def finish(self, *, quiet: bool, relays: str, healed_us: int | None = None) -> pa.Table:
         """The journal, ordered by time and node, with what its metadata note (`journal.schema`)."""
         self._flush()

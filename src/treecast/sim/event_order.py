@@ -4,10 +4,11 @@ It is also the oracle of the windowed engine: both must give the same journal.
 """
 
 from collections.abc import Iterator
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import TypeAlias
 
 from treecast.core import Message, NodeId
+from treecast.sim.faulty_host import FaultyHost
 from treecast.sim.host import ARRIVAL, COMPLETION, TIMER, SimHost
 from treecast.sim.network import Link
 from treecast.sim.observer import Observer
@@ -28,29 +29,52 @@ class EventOrderHost(SimHost):
         self._engine = engine
 
     def send(self, to: NodeId, message: Message) -> None:
-        arrival_us = self._arrival_us(self.now_us, message)
-        self._engine.enter(arrival_us, ARRIVAL, to, self.node, message)
+        self._carry(self._arrival_us(self.now_us, message), to, message)
         if self.traced:
             self.observer.message_sent(self.now_us, self.node, to, message)
+
+    def _carry(self, arrival_us: int, to: NodeId, message: Message) -> None:
+        self._engine.enter(arrival_us, ARRIVAL, to, self.node, message)
 
     def _wake(self, at_us: int) -> None:
         # The agenda knows whether a timer or an input is due; both come after completions.
         self._engine.enter(at_us, TIMER, self.node, self.node, None)
 
+    def arrive(self, time_us: int, sender: NodeId, message: Message) -> None:
+        """A message joins those that await the processor."""
+        begin_us = max(time_us, self.busy_us)
+        self.busy_us = begin_us + self.processing_us(begin_us, self._engine.processing_us)
+        self._engine.enter(self.busy_us, COMPLETION, self.node, sender, message)
+
+
+class FaultyEventOrderHost(FaultyHost, EventOrderHost):
+    """A node that may crash, in the event-order engine."""
+
+    def arrive(self, time_us: int, sender: NodeId, message: Message) -> None:
+        if time_us <= self.fate.deaf_until_us:
+            self.lose(message)
+        else:
+            super().arrive(time_us, sender, message)
+
+    def _empty_processor(self) -> list[Message]:
+        return self._engine.discard_completions(self.node)
+
 
 class EventOrderEngine:
     """Runs hosts event by event."""
 
-    def __init__(self, processing_us: int, *, acks_free: bool) -> None:
-        self._processing_us = processing_us
+    def __init__(
+        self, processing_us: int, *, acks_free: bool, host_type: type[EventOrderHost] = EventOrderHost
+    ) -> None:
+        self.processing_us = processing_us
+        self._host_type = host_type
         self._acks_free = acks_free
         self._heap: list[Entry] = []
         self._entered = 0
         self.hosts: dict[NodeId, EventOrderHost] = {}
 
     def add_host(self, node: NodeId, seed: int, link: Link, observer: Observer) -> EventOrderHost:
-        host = EventOrderHost(node, seed, link, observer, self)
-        self.hosts[node] = host
+        host = self.hosts[node] = self._host_type(node, seed, link, observer, self)
         return host
 
     def enter(
@@ -58,6 +82,14 @@ class EventOrderEngine:
     ) -> None:
         self._entered += 1
         heappush(self._heap, (time_us, priority, node, sender, self._entered, message))
+
+    def discard_completions(self, node: NodeId) -> list[Message]:
+        """Take out what the processor of `node` has not come to the end of."""
+        mine = [entry for entry in self._heap if entry[2] == node and entry[1] == COMPLETION]
+        if mine:
+            self._heap = [entry for entry in self._heap if entry[2] != node or entry[1] != COMPLETION]
+            heapify(self._heap)
+        return [entry[-1] for entry in mine if entry[-1] is not None]
 
     @property
     def pending(self) -> bool:
@@ -86,8 +118,7 @@ class EventOrderEngine:
         if priority == ARRIVAL:
             host.observer.messages_arrived((message,))
         if priority == ARRIVAL and not (self._acks_free and message.is_ack):
-            host.busy_us = max(time_us, host.busy_us) + self._processing_us
-            self.enter(host.busy_us, COMPLETION, node, sender, message)
+            host.arrive(time_us, sender, message)
         else:
             host.hand_on(time_us, sender, message)
         return time_us

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from random import Random
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from treecast.core import (
     Event,
@@ -27,6 +27,8 @@ from treecast.core import (
 from treecast.sim.network import Link
 from treecast.sim.observer import Observer
 from treecast.sim.randomness import stream
+from treecast.sim.scenario import Deed
+from treecast.sim.tally import Tally
 
 ARRIVAL, COMPLETION, TIMER, INPUT = range(4)
 """The tie rule, as priorities."""
@@ -34,13 +36,21 @@ ARRIVAL, COMPLETION, TIMER, INPUT = range(4)
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What a node's application does; `place` says where the scenario asks for it."""
+    """What a node, or its application, does; `place` says where the scenario asks for it."""
 
     at_us: int
     node: NodeId
-    do: Literal["subscribe", "unsubscribe", "publish"]
-    topic: Topic
+    do: Deed
+    topic: Topic | None
     place: str
+    lenient: bool = False
+    """Left out and counted, instead of an error, when the node's membership does not allow it."""
+    sends: int | None = None
+    """Of a crash: how many messages leave before."""
+    resubscribe: bool = False
+    """Of a recovery: the application takes up again what it was subscribed to and registered for."""
+    tally: Tally | None = None
+    """Where it is counted that this was done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +66,13 @@ AgendaEntry: TypeAlias = tuple[int, int, int, "Input | TimerKey | Passing"]
 
 
 class SimHost(Host):
-    """What both engines' hosts have in common; an engine adds `send` and `_wake`."""
+    """What both engines' hosts have in common; an engine adds `send`, `_carry` and `_wake`."""
 
     __slots__ = (
         "_arrival_us",
         "_orders",
         "_random",
+        "_registered",
         "_seed",
         "_subscribed",
         "_timers",
@@ -93,6 +104,11 @@ class SimHost(Host):
         self._seed = seed
         self._random: Random | None = None
         self._subscribed: set[Topic] = set()
+        self._registered: set[Topic] = set()
+
+    @abstractmethod
+    def _carry(self, arrival_us: int, to: NodeId, message: Message) -> None:
+        """Have `message` arrive at that time."""
 
     @abstractmethod
     def _wake(self, at_us: int) -> None:
@@ -120,8 +136,10 @@ class SimHost(Host):
             self.observer.event_delivered(self.now_us, self.node, event, self.now_us)
         elif (received_us := self.early.pop(event.id, None)) is not None:
             self.observer.event_delivered(self.now_us, self.node, event, received_us)
-        else:
+        elif event.id.publisher == self.node:
             self.observer.own_event_delivered(self.now_us, event)
+        else:  # it came by another way than as a message's event
+            self.observer.event_delivered(self.now_us, self.node, event, self.now_us)
 
     def joined(self, topic: Topic) -> None:
         self.observer.membership_changed("joined", self.now_us, self.node, topic)
@@ -167,6 +185,10 @@ class SimHost(Host):
         if self.arriving is not None:
             self.note_early()
 
+    def processing_us(self, begin_us: int, usual_us: int) -> int:
+        """How long a message is processed whose processing begins at `begin_us`."""
+        return usual_us
+
     def do_until(self, bound: tuple[int, ...]) -> None:
         """Do what the agenda holds before `bound`, which is a time and perhaps a priority."""
         agenda = self.agenda
@@ -195,22 +217,51 @@ class SimHost(Host):
             self.early.setdefault(event.id, self.now_us)
 
     def _do(self, event: Input) -> None:
+        topic = event.topic
+        assert topic is not None, "only a host that may crash is told to"
+        if event.lenient and not self._allows(event.do, topic):
+            self.observer.input_skipped(event.do)
+            return
         try:
-            if event.do == "publish":
-                self.machine.publish(event.topic, b"")
-            elif event.do == "subscribe":
-                self._note_subscribed(event.topic)
-                self.machine.subscribe(event.topic)
-            else:
-                self.machine.unsubscribe(event.topic)
-                self._subscribed.discard(event.topic)
-                self.observer.membership_changed("unsubscribe", self.now_us, self.node, event.topic)
+            match event.do:
+                case "publish":
+                    self.machine.publish(topic, b"")
+                case "subscribe":
+                    self._note_subscribed(topic)
+                    self.machine.subscribe(topic)
+                case "unsubscribe":
+                    self.machine.unsubscribe(topic)
+                    self._subscribed.discard(topic)
+                    self.observer.membership_changed("unsubscribe", self.now_us, self.node, topic)
+                case "register":
+                    self._note_registered(topic)
+                    self.machine.register(topic)
+                case "unregister":
+                    self.machine.unregister(topic)
+                    self._registered.discard(topic)
+                    self.observer.membership_changed("unregister", self.now_us, self.node, topic)
         except UsageError as error:
             raise ScenarioError(f"{event.place}, at {self.now_us / 1000:g} ms: {error}") from error
+        if event.tally is not None:
+            event.tally.add("leaves" if event.do == "unsubscribe" else "joins")
+
+    def _allows(self, do: Deed, topic: Topic) -> bool:
+        """Whether this node's membership is such that its application may do that."""
+        match do:
+            case "publish":
+                return topic in self._subscribed or topic in self._registered
+            case "subscribe" | "unsubscribe":
+                return (topic in self._subscribed) == (do == "unsubscribe")
+            case _:
+                return (topic in self._registered) == (do == "unregister")
 
     def _note_subscribed(self, topic: Topic) -> None:
         self._subscribed.add(topic)
         self.observer.membership_changed("subscribe", self.now_us, self.node, topic)
+
+    def _note_registered(self, topic: Topic) -> None:
+        self._registered.add(topic)
+        self.observer.membership_changed("register", self.now_us, self.node, topic)
 
 
 @dataclass(slots=True)

@@ -17,7 +17,13 @@ from treecast.sim.scenario import Network, PacketNetwork
 class Link(Protocol):
     """One node's way out."""
 
-    def arrival_us(self, now_us: int, message: Message) -> int: ...
+    def arrival_us(self, now_us: int, message: Message) -> int:
+        """Send it."""
+        ...
+
+    def departure_us(self, now_us: int, message: Message) -> int:
+        """When it would begin to leave, if it were sent now."""
+        ...
 
 
 class PacketLink:
@@ -38,6 +44,9 @@ class PacketLink:
         self._free_us = end = begin + self._transmission_us
         return end + self._propagation_us
 
+    def departure_us(self, now_us: int, message: Message) -> int:
+        return now_us if self._acks_free and message.is_ack else max(now_us, self._free_us)
+
 
 class UniformLink:
     """A delay drawn for each message; later ones may overtake."""
@@ -51,6 +60,9 @@ class UniformLink:
 
     def arrival_us(self, now_us: int, message: Message) -> int:
         return now_us + self._random.randint(self._low_us, self._high_us)
+
+    def departure_us(self, now_us: int, message: Message) -> int:
+        return now_us
 
 
 def flight_us_min(network: Network) -> int:

@@ -27,7 +27,11 @@ class Observer:
         "_journal",
         "_late",
         "_own_delivered",
+        "_perished",
         "_published_us",
+        "_vanished",
+        "healed_us",
+        "inputs_skipped",
         "reception_us",
         "traces_messages",
     )
@@ -38,6 +42,10 @@ class Observer:
         self._published_us: dict[EventId, int] = {}
         self._own_delivered = 0
         self._arrived: Counter[type[Message]] = Counter()
+        self._vanished: Counter[type[Message]] = Counter()  # on their way, less the copies made there
+        self._perished: Counter[type[Message]] = Counter()  # at nodes that were down
+        self.inputs_skipped: Counter[str] = Counter()
+        self.healed_us: int | None = None  # the last crash or recovery
         self.reception_us = array("q")
         self._late = array("q")  # index of a reception that was not delivered at once ...
         self._delays_us = array("q")  # ... and how long after it was
@@ -66,11 +74,22 @@ class Observer:
         """Messages have reached the processors of those they were sent to."""
         self._arrived.update(map(type, messages))
 
+    def message_vanished(self, message: Message, copies: int = 1) -> None:
+        """That many fewer than were sent will arrive; a copy made on the way is minus one."""
+        self._vanished[type(message)] += copies
+
+    def message_perished(self, message: Message) -> None:
+        """It reached a node that was down, or that went down before it was handed on."""
+        self._perished[type(message)] += 1
+
     def arrived(self) -> Counter[str]:
-        found: Counter[str] = Counter()
-        for message_type, count in self._arrived.items():
-            found[message_type.kind] += count
-        return found
+        return _by_kind(self._arrived)
+
+    def vanished(self) -> Counter[str]:
+        return _by_kind(self._vanished)
+
+    def perished(self) -> Counter[str]:
+        return _by_kind(self._perished)
 
     def message_sent(self, now_us: int, node: NodeId, to: NodeId, message: Message) -> None:
         if self._journal is not None:
@@ -106,3 +125,19 @@ class Observer:
     def membership_changed(self, kind: str, now_us: int, node: NodeId, topic: Topic) -> None:
         if self._journal is not None:
             self._journal.membership(kind, now_us, node, topic)
+
+    def node_changed(self, kind: str, now_us: int, node: NodeId) -> None:
+        """The node has crashed or recovered."""
+        self.healed_us = now_us if self.healed_us is None else max(self.healed_us, now_us)
+        if self._journal is not None:
+            self._journal.node(kind, now_us, node)
+
+    def input_skipped(self, do: str) -> None:
+        self.inputs_skipped[do] += 1
+
+
+def _by_kind(counts: Counter[type[Message]]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for message_type, count in counts.items():
+        found[message_type.kind] += count
+    return found

@@ -8,19 +8,23 @@ import json
 import os
 from array import array
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import sqrt
 from operator import mul
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from treecast.core import UsageError
 from treecast.sim.scenario import Scenario
 from treecast.sim.scenario_file import document_of
+from treecast.sim.tally import Tally
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+Ending: TypeAlias = Literal["quiet", "settled", "cut"]
+"""Why a run ended: nothing was left to happen, `settle_ms` had passed, or `until_ms` cut it."""
 
 RESULT_FILE = "result.json"
 JOURNAL_FILE = "journal.parquet"
@@ -114,12 +118,20 @@ class Result:
     events_published: int
     events_delivered: int
     simulated_ms: float
-    quiet: bool
-    """The run ended because nothing was left to happen, not because its time was up."""
+    ending: Ending
+    inputs_skipped: Mapping[str, int]
+    """By what it was: inputs of nodes that were down, or whose membership did not allow them."""
+    faults: Sequence[Tally]
+    """What each crash, fault and churn did."""
     hops: int
     wall_s: float
     cpu_s: float
     peak_memory_mb: float
+
+    @property
+    def quiet(self) -> bool:
+        """All that was to happen has happened: the run was not cut."""
+        return self.ending != "cut"
 
     def to_json(self) -> dict[str, object]:
         """All but the journal, as JSON holds it; the scenario is in its TOML form."""
@@ -134,6 +146,9 @@ class Result:
             "events_delivered": self.events_delivered,
             "simulated_ms": self.simulated_ms,
             "quiet": self.quiet,
+            "ending": self.ending,
+            "inputs_skipped": dict(self.inputs_skipped),
+            "faults": [{"kind": each.kind, "place": each.place, **each.counts} for each in self.faults],
             "hops": self.hops,
             "wall_s": self.wall_s,
             "cpu_s": self.cpu_s,

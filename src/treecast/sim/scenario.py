@@ -13,7 +13,6 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from treecast.core import NodeId, ScenarioError, Topic
 from treecast.core.keys import (
-    COUNT_MAX,
     TIME_MS_MAX,
     Count,
     Duration,
@@ -25,6 +24,16 @@ from treecast.core.keys import (
     shown,
 )
 from treecast.protocols.registry import protocol_named
+from treecast.sim.scenario_keys import (
+    Selection,
+    Sends,
+    Window,
+    check_node,
+    check_selection,
+    check_topic,
+    check_window,
+    selected_count,
+)
 
 NODES_MAX = 65_536
 PUBLICATIONS_MAX = 10**7
@@ -32,18 +41,6 @@ PUBLICATIONS_MAX = 10**7
 SEED_MAX = 2**63 - 1
 """A seed fits the signed 64-bit numbers of journals and tables."""
 
-Selection: TypeAlias = (
-    Literal["all"]
-    | Annotated[float, Within("a share", 0, 1, above=True)]
-    | Annotated[int, Within("a count", 0, COUNT_MAX)]
-    | tuple[NodeId, ...]
-)
-"""Which nodes: "all", a share of them (float), a count (int), or these very ones.
-
-`1.0` is the share that takes all, `1` the count that takes one.
-"""
-
-Window: TypeAlias = tuple[Milliseconds, Milliseconds]
 Acks: TypeAlias = Literal["free", "charged"]
 
 
@@ -115,7 +112,7 @@ class Once:
 
     def __post_init__(self) -> None:
         conform(self)
-        _check_window(self.window_ms)
+        check_window(self.window_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +128,7 @@ class Burst:
 
     def __post_init__(self) -> None:
         conform(self)
-        _check_window(self.window_ms)
+        check_window(self.window_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +145,7 @@ class Periodic:
 
     def __post_init__(self) -> None:
         conform(self)
-        _check_window(self.window_ms)
+        check_window(self.window_ms)
         if self.every_ms * self.count > TIME_MS_MAX:
             raise ScenarioError(
                 f"count = {self.count} every {self.every_ms} ms ends after {TIME_MS_MAX} ms; lower one"
@@ -158,17 +155,40 @@ class Periodic:
 Workload: TypeAlias = Once | Burst | Periodic
 
 
+Deed: TypeAlias = Literal["subscribe", "unsubscribe", "register", "unregister", "publish", "crash", "recover"]
+"""What a node can be made to do; the last two are of the whole node, the others of a topic."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """One thing that one node's application does at one time."""
+    """One thing that one node, or its application, does at one time.
+
+    `sends` = k makes a crash one in mid-send: from `at_ms` on the node sends k more
+    messages and dies inside the call that sends the last of them; with 0, before its
+    next one leaves. A `recover` disarms a crash that has not happened by then.
+    """
 
     at_ms: Milliseconds
     node: NodeId
-    do: Literal["subscribe", "unsubscribe", "publish"]
-    topic: Topic
+    do: Deed
+    topic: Topic | None = None
+    sends: Sends | None = None
 
     def __post_init__(self) -> None:
         conform(self)
+        if not self.of_node and self.topic is None:
+            raise ScenarioError(f'the key "topic" is missing; give the topic to {self.do}')
+        if self.of_node and self.topic is not None:
+            raise ScenarioError(
+                f"topic = {shown(self.topic)}; a whole node is to {self.do}, so leave the topic out"
+            )
+        if self.sends is not None and self.do != "crash":
+            raise ScenarioError(f'sends = {self.sends}; only a node that is to "crash" counts what it sends')
+
+    @property
+    def of_node(self) -> bool:
+        """Whether it befalls the whole node, not its application's part in a topic."""
+        return self.do in {"crash", "recover"}
 
 
 def settings_class(protocol: str) -> type[Any]:
@@ -185,6 +205,12 @@ class Scenario:
     nodes: Annotated[int, Within("a number of nodes", 2, NODES_MAX)]
     seed: Annotated[int, Within("a whole number", 0, SEED_MAX)] = 0
     until_ms: Duration | None = None
+    """The run is cut here."""
+    settle_ms: Duration | None = None
+    """The run ends so long after the last planned input and the last fault's end.
+
+    For protocols that never fall silent, because they watch one another.
+    """
     network: Network = field(default_factory=PacketNetwork, metadata={"tag": "model"})
     settings: Any = field(default=None, metadata={"kind of": ("protocol", settings_class)})
     """The protocol's own, of the class that the registry names for it; None takes their defaults."""
@@ -197,9 +223,26 @@ class Scenario:
         _settle_settings(self)
         if not self.name or not self.name.isprintable():
             raise ScenarioError(f"name = {shown(self.name)}; give a name on one line")
+        if self.until_ms is not None and self.settle_ms is not None:
+            raise ScenarioError("until_ms and settle_ms both end the run; leave one out")
         _check_topics(self)
         _check_workloads(self)
         _check_actions(self)
+
+    @property
+    def mortal(self) -> bool:
+        """Whether a node may crash."""
+        return any(action.of_node for action in self.actions)
+
+    @property
+    def faulty(self) -> bool:
+        """Whether anything befalls nodes or messages; what does not is run the quicker way."""
+        return self.mortal
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether a workload's publisher may be down or not subscribed when its time comes."""
+        return self.mortal
 
 
 def _settle_settings(scenario: Scenario) -> None:
@@ -220,43 +263,6 @@ def publications(workload: Workload, subscribers: int) -> int:
     )
 
 
-def selected_count(selection: Selection, population: int) -> int:
-    """How many nodes `selection` stands for when it is drawn from `population`.
-
-    A share stands for the nearest number, and for one node at least.
-    """
-    if isinstance(selection, str):
-        return population
-    if isinstance(selection, float):
-        return max(1, round(selection * population))
-    return selection if isinstance(selection, int) else len(selection)
-
-
-def _check_window(window_ms: tuple[float, float]) -> None:
-    begin, end = window_ms
-    if begin > end:
-        raise ScenarioError(
-            f"window_ms = {shown(window_ms)} ends before it begins; write {shown([end, begin])}"
-        )
-
-
-def _check_node(key: str, node: NodeId, nodes: int) -> None:
-    if not 0 <= node < nodes:
-        raise ScenarioError(f"{key}: node {node} is out of range; the nodes are 0 to {nodes - 1}")
-
-
-def _check_selection(key: str, selection: Selection, population: int, whom: str, nodes: int) -> None:
-    if isinstance(selection, tuple):
-        listed: set[NodeId] = set()
-        for node in selection:
-            _check_node(key, node, nodes)
-            if node in listed:
-                raise ScenarioError(f"{key}: node {node} is listed twice; list each node once")
-            listed.add(node)
-    elif selected_count(selection, population) > population:
-        raise ScenarioError(f"{key} = {shown(selection)}; there are only {population} {whom} to draw from")
-
-
 def _check_topics(scenario: Scenario) -> None:
     seen: dict[Topic, int] = {}
     for number, topic in enumerate(scenario.topics, start=1):
@@ -267,7 +273,7 @@ def _check_topics(scenario: Scenario) -> None:
             )
         seen[topic.name] = number
         key = f"{place}subscribers"
-        _check_selection(key, topic.subscribers, scenario.nodes, "nodes", scenario.nodes)
+        check_selection(key, topic.subscribers, scenario.nodes, "nodes", scenario.nodes)
 
 
 def _check_workloads(scenario: Scenario) -> None:
@@ -275,13 +281,10 @@ def _check_workloads(scenario: Scenario) -> None:
     planned = 0
     for number, workload in enumerate(scenario.workloads, start=1):
         place, name = f"[[workload]] {number}: ", workload.topic
-        if name not in subscribed:
-            raise ScenarioError(
-                f"{place}topic = {shown(name)} is declared by no [[topic]]; {nearest(name, list(subscribed))}"
-            )
+        check_topic(place, name, list(subscribed))
         key, publishers = f"{place}publishers", workload.publishers
         whom = f"subscribers of {shown(name)}"
-        _check_selection(key, publishers, subscribed[name], whom, scenario.nodes)
+        check_selection(key, publishers, subscribed[name], whom, scenario.nodes)
         if selected_count(publishers, subscribed[name]) == 0:
             raise ScenarioError(f"{key} = {shown(publishers)} stands for nobody; give at least one node")
         planned += publications(workload, subscribed[name])
@@ -294,12 +297,12 @@ def _check_workloads(scenario: Scenario) -> None:
 
 def _check_actions(scenario: Scenario) -> None:
     known = [topic.name for topic in scenario.topics]
-    known += [action.topic for action in scenario.actions if action.do == "subscribe"]
+    known += [each.topic for each in scenario.actions if each.topic and each.do in {"subscribe", "register"}]
     names = dict.fromkeys(known)
     for number, action in enumerate(scenario.actions, start=1):
         place = f"[[action]] {number}: "
-        _check_node(f"{place}node", action.node, scenario.nodes)
-        if action.topic not in names:
+        check_node(f"{place}node", action.node, scenario.nodes)
+        if action.topic is not None and action.topic not in names:
             raise ScenarioError(
                 f"{place}topic = {shown(action.topic)} is declared by no [[topic]] "
                 f"and no action subscribes to it; {nearest(action.topic, list(names))}"

@@ -173,6 +173,8 @@ def _toml_value(value: object) -> str:
         return f"[{', '.join(_toml_value(each) for each in value)}]"
     if isinstance(value, str):
         return _toml_text(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
     return repr(value)
 
 

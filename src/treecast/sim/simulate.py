@@ -9,24 +9,29 @@ import resource
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from treecast import __version__
 from treecast.core import NodeId, ScenarioError, Topic
 from treecast.protocols.registry import protocol_named
 from treecast.protocols.setup import Setup
-from treecast.sim.event_order import EventOrderEngine
-from treecast.sim.host import Progress, ProgressCallback
+from treecast.sim.event_order import EventOrderEngine, EventOrderHost, FaultyEventOrderHost
+from treecast.sim.faulty_host import Fate, FaultyHost
+from treecast.sim.host import Input, Progress, ProgressCallback
 from treecast.sim.network import flight_us_min, make_link
 from treecast.sim.observer import Level, Observer
-from treecast.sim.result import LatencySummary, Result, Traffic
+from treecast.sim.result import Ending, LatencySummary, Result, Traffic
 from treecast.sim.scenario import Scenario
-from treecast.sim.windowed import WindowedEngine
+from treecast.sim.tally import Tally, refuse_without_effect, tallies_of
+from treecast.sim.windowed import FaultyWindowedHost, WindowedEngine, WindowedHost
 from treecast.sim.workloads import initial_subscribers, inputs
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from treecast.journal.recorder import Recorder
 
 EngineName: TypeAlias = Literal["windowed", "event-order"]
@@ -50,17 +55,19 @@ def simulate(
     runner = _engine(scenario, engine)
     report = _Reporter(observer, progress)
     report.tell(0)
-    report.planned = _populate(runner, scenario, observer)
-    until_us = sys.maxsize if scenario.until_ms is None else round(scenario.until_ms * 1000)
+    tallies = tallies_of(scenario)
+    planned = _populate(runner, scenario, observer, tallies)
+    report.planned = sum(each.do == "publish" for each in planned)
+    until_us = _until_us(scenario, planned)
     now_us = 0
     with _no_cyclic_garbage_collection():
         while (reached_us := runner.step(until_us)) is not None:
             now_us = reached_us
             report.step(now_us)
-    quiet = not runner.pending
     report.tell(now_us)
-    relays = protocol_named(scenario.protocol).relays
-    table = recorder.finish(quiet=quiet, relays=relays) if recorder else None
+    refuse_without_effect(list(tallies.values()))
+    ending = _ending(scenario, runner)
+    table = _journal(recorder, scenario, ending, observer.healed_us)
     traffic = _traffic(observer, runner)
     return Result(
         scenario=scenario,
@@ -72,7 +79,9 @@ def simulate(
         events_published=observer.published,
         events_delivered=observer.delivered,
         simulated_ms=max((host.now_us for host in runner.hosts.values()), default=0) / 1000,
-        quiet=quiet,
+        ending=ending,
+        inputs_skipped=dict(sorted(observer.inputs_skipped.items())),
+        faults=tuple(tallies.values()),
         hops=sum(each.received for each in traffic.values()),
         wall_s=time.perf_counter() - begin_wall_s,
         cpu_s=time.process_time() - begin_cpu_s,
@@ -80,11 +89,39 @@ def simulate(
     )
 
 
+def _until_us(scenario: Scenario, planned: list[Input]) -> int:
+    """When the run ends at the latest."""
+    if scenario.until_ms is not None:
+        return round(scenario.until_ms * 1000)
+    if scenario.settle_ms is not None:
+        return max((each.at_us for each in planned), default=0) + round(scenario.settle_ms * 1000)
+    return sys.maxsize
+
+
+def _ending(scenario: Scenario, engine: Engine) -> Ending:
+    if not engine.pending:
+        return "quiet"
+    return "cut" if scenario.settle_ms is None else "settled"
+
+
+def _journal(
+    recorder: "Recorder | None", scenario: Scenario, ending: Ending, healed_us: int | None
+) -> "pa.Table | None":
+    if recorder is None:
+        return None
+    relays = protocol_named(scenario.protocol).relays
+    return recorder.finish(quiet=ending != "cut", relays=relays, healed_us=healed_us)
+
+
 def _traffic(observer: Observer, engine: Engine) -> dict[str, Traffic]:
+    """By kind: what was handed to the network, and what was handed to machines, copies included."""
     arrived = observer.arrived()
-    sent = arrived + Counter(message.kind for message in engine.in_flight())
-    received = arrived - Counter(message.kind for message in engine.in_processing())
-    return {kind: Traffic(sent[kind], received[kind]) for kind in sorted(sent)}
+    sent, received = Counter(arrived), Counter(arrived)
+    sent.update(message.kind for message in engine.in_flight())
+    sent.update(observer.vanished())
+    received.subtract(message.kind for message in engine.in_processing())
+    received.subtract(observer.perished())
+    return {kind: Traffic(sent[kind], received[kind]) for kind in sorted(sent) if sent[kind]}
 
 
 def _recorder(scenario: Scenario, journal: Level) -> "Recorder | None":
@@ -105,15 +142,19 @@ def _engine(scenario: Scenario, name: EngineName | None) -> Engine:
             "raise low_us (or transmission_us), or take the event-order engine"
         )
     if name == "event-order" or not flight_us:
-        return EventOrderEngine(processing_us, acks_free=acks_free)
-    return WindowedEngine(flight_us, processing_us, acks_free=acks_free)
+        ordered = FaultyEventOrderHost if scenario.faulty else EventOrderHost
+        return EventOrderEngine(processing_us, acks_free=acks_free, host_type=ordered)
+    windowed = FaultyWindowedHost if scenario.faulty else WindowedHost
+    return WindowedEngine(flight_us, processing_us, acks_free=acks_free, host_type=windowed)
 
 
-def _populate(engine: Engine, scenario: Scenario, observer: Observer) -> int:
-    """Make the nodes and plan what their applications do; return the number of publications."""
+def _populate(
+    engine: Engine, scenario: Scenario, observer: Observer, tallies: Mapping[str, Tally]
+) -> list[Input]:
+    """Make the nodes and plan what they and their applications do; return that."""
     subscribers = initial_subscribers(scenario)
     setup = Setup(tuple(range(scenario.nodes)), subscribers, scenario.settings)
-    make_machine = protocol_named(scenario.protocol).make
+    make = protocol_named(scenario.protocol).make
     topics_of: dict[NodeId, list[Topic]] = {node: [] for node in setup.nodes}
     for topic, nodes in subscribers.items():
         for node in nodes:
@@ -121,12 +162,14 @@ def _populate(engine: Engine, scenario: Scenario, observer: Observer) -> int:
     for node in setup.nodes:
         link = make_link(scenario.network, scenario.seed, node)
         host = engine.add_host(node, scenario.seed, link, observer)
-        host.machine = make_machine(host, node, setup)
+        if isinstance(host, FaultyHost):
+            host.fate = Fate(link, partial(make, host, node, setup))
+        host.machine = make(host, node, setup)
         host.start(topics_of[node])
-    planned = inputs(scenario, subscribers)
+    planned = inputs(scenario, subscribers, tallies)
     for each in planned:
         engine.hosts[each.node].plan(each)
-    return sum(each.do == "publish" for each in planned)
+    return planned
 
 
 class _Reporter:

@@ -17,7 +17,8 @@ from operator import itemgetter
 from typing import TypeAlias
 
 from treecast.core import Message, NodeId, ScenarioError
-from treecast.sim.host import COMPLETION, SimHost
+from treecast.sim.faulty_host import FaultyHost
+from treecast.sim.host import ARRIVAL, COMPLETION, SimHost
 from treecast.sim.network import Link
 from treecast.sim.observer import Observer
 from treecast.sim.scenario import NODES_MAX
@@ -72,18 +73,24 @@ class Windows(dict[int, defaultdict[NodeId, Inbox]]):
 class WindowedHost(SimHost):
     """A node in the windowed engine."""
 
-    __slots__ = ("_length_us", "_windows", "backlog")
+    __slots__ = ("_acks_free", "_length_us", "_processing_us", "_windows", "backlog")
 
     def __init__(
-        self, node: NodeId, seed: int, link: Link, observer: Observer, windows: Windows, length_us: int
+        self, node: NodeId, seed: int, link: Link, observer: Observer, engine: "WindowedEngine"
     ) -> None:
         super().__init__(node, seed, link, observer)
-        self._windows = windows
-        self._length_us = length_us
+        self._windows = engine.windows
+        self._length_us = engine.length_us
+        self._processing_us = engine.processing_us
+        self._acks_free = engine.acks_free
         self.backlog: list[Arrival] = []  # arrived, and processed in a later window
 
     def send(self, to: NodeId, message: Message) -> None:
-        arrival_us = self._arrival_us(self.now_us, message)
+        self._carry(self._arrival_us(self.now_us, message), to, message)
+        if self.traced:
+            self.observer.message_sent(self.now_us, self.node, to, message)
+
+    def _carry(self, arrival_us: int, to: NodeId, message: Message) -> None:
         inbox = self._windows[arrival_us // self._length_us][to]
         try:
             inbox.stamps.append(arrival_us << _SENDER_BITS | self.node)
@@ -93,38 +100,133 @@ class WindowedHost(SimHost):
                 "shorten the network's delays"
             ) from None
         inbox.messages.append(message)
-        if self.traced:
-            self.observer.message_sent(self.now_us, self.node, to, message)
 
     def _wake(self, at_us: int) -> None:
         self._windows[at_us // self._length_us][self.node]
+
+    def run_window(self, inbox: Inbox, end_us: int) -> None:
+        """Go through all that happens here before `end_us`."""
+        work = self._take(inbox)
+        receive = self.machine.receive
+        agenda = self.agenda
+        busy_us, processing_us = self.busy_us, self._processing_us
+        for position, (stamp, message) in enumerate(work):
+            time_us = stamp >> _SENDER_BITS
+            time_us = (time_us if time_us > busy_us else busy_us) + processing_us
+            if time_us >= end_us:
+                self._put_off(work[position:], time_us)
+                break
+            if agenda:
+                self.do_until((time_us, COMPLETION))
+            busy_us = self.now_us = time_us
+            if self.traced:
+                self.observer.message_received(time_us, self.node, stamp & _SENDER_MASK, message)
+            event = message.event
+            if event is None:
+                receive(stamp & _SENDER_MASK, message)
+            else:
+                self.arriving = event
+                receive(stamp & _SENDER_MASK, message)
+                if self.arriving is not None:
+                    self.note_early()
+        self.busy_us = busy_us
+        if agenda:
+            self.do_until((end_us,))
+
+    def _take(self, inbox: Inbox) -> list[Arrival]:
+        """What awaits the processor: what was put off, then what arrives, by time and sender."""
+        self.observer.messages_arrived(inbox.messages)
+        work = inbox.arrivals()
+        if self._acks_free:
+            work = self._let_acks_pass(work)
+        if self.backlog:
+            work = self.backlog + work
+            self.backlog = []
+        return work
+
+    def _put_off(self, work: list[Arrival], through_us: int) -> None:
+        """Leave the rest to later windows; the first will be processed by `through_us`."""
+        self.backlog = work
+        self._wake(through_us)
+
+    def _let_acks_pass(self, arrivals: list[Arrival]) -> list[Arrival]:
+        """Take out the ACKs, which do not wait for the processor; return the others."""
+        others: list[Arrival] = []
+        for stamp, message in arrivals:
+            if message.is_ack:
+                self.plan_arrival(stamp >> _SENDER_BITS, stamp & _SENDER_MASK, message)
+            else:
+                others.append((stamp, message))
+        return others
+
+
+class FaultyWindowedHost(FaultyHost, WindowedHost):
+    """A node that may crash, in the windowed engine."""
+
+    def run_window(self, inbox: Inbox, end_us: int) -> None:
+        work = self._take(inbox)
+        for position, (stamp, message) in enumerate(work):
+            arrival_us = stamp >> _SENDER_BITS
+            if arrival_us >= end_us:  # the run is cut before
+                self.backlog = work[position:]
+                break
+            self.do_until((arrival_us, ARRIVAL))
+            begin_us = max(arrival_us, self.busy_us)
+            time_us = begin_us + self.processing_us(begin_us, self._processing_us)
+            if not self._survives(arrival_us, min((time_us, COMPLETION), (end_us,))):
+                self.lose(message)
+            elif time_us >= end_us:
+                self._put_off(work[position:], time_us)
+                break
+            else:
+                self.busy_us = time_us
+                self.hand_on(time_us, stamp & _SENDER_MASK, message)
+        self.do_until((end_us,))
+
+    def _survives(self, arrival_us: int, bound: tuple[int, ...]) -> bool:
+        """Do what the agenda holds before `bound`, up to a crash that what arrived then falls victim to."""
+        agenda, fate = self.agenda, self.fate
+        while arrival_us > fate.deaf_until_us and agenda and agenda[0] < bound:
+            self.do_next()
+        return arrival_us > fate.deaf_until_us
+
+    def _empty_processor(self) -> list[Message]:
+        """`run_window` loses each as it comes to it, which is before the crash's window ends."""
+        return []
 
 
 class WindowedEngine:
     """Runs hosts through windows of `length_us`, which must not exceed the shortest flight."""
 
-    def __init__(self, length_us: int, processing_us: int, *, acks_free: bool) -> None:
+    def __init__(
+        self,
+        length_us: int,
+        processing_us: int,
+        *,
+        acks_free: bool,
+        host_type: type[WindowedHost] = WindowedHost,
+    ) -> None:
         assert length_us > 0, "a network without a shortest flight needs the event-order engine"
-        self._length_us = length_us
-        self._processing_us = processing_us
-        self._acks_free = acks_free
-        self._windows = Windows()
-        self._cut = False  # the run was stopped inside a window
+        self.length_us = length_us
+        self.processing_us = processing_us
+        self.acks_free = acks_free
+        self.windows = Windows()
         self.hosts: dict[NodeId, WindowedHost] = {}
+        self._host_type = host_type
+        self._cut = False  # the run was stopped inside a window
 
     def add_host(self, node: NodeId, seed: int, link: Link, observer: Observer) -> WindowedHost:
-        host = WindowedHost(node, seed, link, observer, self._windows, self._length_us)
-        self.hosts[node] = host
+        host = self.hosts[node] = self._host_type(node, seed, link, observer, self)
         return host
 
     @property
     def pending(self) -> bool:
         """Whether anything is left to happen."""
-        return bool(self._windows) or any(host.backlog or host.agenda for host in self.hosts.values())
+        return bool(self.windows) or any(host.backlog or host.agenda for host in self.hosts.values())
 
     def in_flight(self) -> Iterator[Message]:
         """Messages that have not arrived."""
-        for inboxes in self._windows.values():
+        for inboxes in self.windows.values():
             for inbox in inboxes.values():
                 yield from inbox.messages
 
@@ -136,57 +238,12 @@ class WindowedEngine:
 
     def step(self, until_us: int) -> int | None:
         """Run one window, nothing past until_us; return its time, or None when nothing is left."""
-        if not self._windows or self._windows.first * self._length_us > until_us or self._cut:
+        if not self.windows or self.windows.first * self.length_us > until_us or self._cut:
             return None
-        window, inboxes = self._windows.take_first()
-        end_us = (window + 1) * self._length_us
+        window, inboxes = self.windows.take_first()
+        end_us = (window + 1) * self.length_us
         self._cut = end_us > until_us
         end_us = min(end_us, until_us + 1)
         for node in sorted(inboxes):
-            self._run_node(self.hosts[node], inboxes.pop(node), end_us)
+            self.hosts[node].run_window(inboxes.pop(node), end_us)
         return end_us - 1
-
-    def _run_node(self, host: WindowedHost, inbox: Inbox, end_us: int) -> None:
-        host.observer.messages_arrived(inbox.messages)
-        work = inbox.arrivals()
-        if self._acks_free:
-            work = self._let_acks_pass(host, work)
-        if host.backlog:
-            work = host.backlog + work
-            host.backlog = []
-        receive = host.machine.receive
-        agenda = host.agenda
-        busy_us, processing_us = host.busy_us, self._processing_us
-        for position, (stamp, message) in enumerate(work):
-            time_us = stamp >> _SENDER_BITS
-            time_us = (time_us if time_us > busy_us else busy_us) + processing_us
-            if time_us >= end_us:
-                host.backlog = work[position:]
-                self._windows[time_us // self._length_us][host.node]
-                break
-            if agenda:
-                host.do_until((time_us, COMPLETION))
-            busy_us = host.now_us = time_us
-            if host.traced:
-                host.observer.message_received(time_us, host.node, stamp & _SENDER_MASK, message)
-            event = message.event
-            if event is None:
-                receive(stamp & _SENDER_MASK, message)
-            else:
-                host.arriving = event
-                receive(stamp & _SENDER_MASK, message)
-                if host.arriving is not None:
-                    host.note_early()
-        host.busy_us = busy_us
-        if agenda:
-            host.do_until((end_us,))
-
-    def _let_acks_pass(self, host: WindowedHost, arrivals: list[Arrival]) -> list[Arrival]:
-        """Take out the ACKs, which do not wait for the processor; return the others."""
-        others: list[Arrival] = []
-        for stamp, message in arrivals:
-            if message.is_ack:
-                host.plan_arrival(stamp >> _SENDER_BITS, stamp & _SENDER_MASK, message)
-            else:
-                others.append((stamp, message))
-        return others

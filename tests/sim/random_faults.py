@@ -1,0 +1,93 @@
+"""Random scenarios with faults by seed, for the protocol that withstands them all (`flood`)."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+from typing import Literal
+
+from flood import FloodSettings
+
+from treecast.core import ScenarioError, Topic
+from treecast.sim import Result, Scenario, simulate
+from treecast.sim.scenario import Action, Network, Once, PacketNetwork, TopicSetup, UniformNetwork
+
+TOPIC = Topic("t")
+SPAN_MS = 400
+
+
+def random_faults(seed: int) -> Scenario:
+    random = Random(f"faults/{seed}")
+    nodes = random.choice([2, 3, 5, 8, 13])
+    until_ms = random.choice([None, None, random.choice([50.0, 123.456])])
+    return Scenario(
+        name=f"faults {seed}",
+        protocol="flood",
+        nodes=nodes,
+        seed=seed,
+        until_ms=until_ms,
+        settle_ms=100.0 if until_ms is None else None,
+        network=_network(random),
+        settings=FloodSettings(
+            beat_us=random.choice([0, 3_000, 20_000]), chords=random.choice([(1,), (1, 2), (0, 1, 2, 3)])
+        ),
+        topics=(TopicSetup(name=TOPIC, subscribers="all"),),
+        workloads=(Once(topic=TOPIC, publishers=0.5, window_ms=(0.0, SPAN_MS)),),
+        actions=_actions(random, nodes),
+    )
+
+
+def runs(seed: int) -> Iterator[tuple[Result | str, Result | str]]:
+    """In both engines; what is refused for a table without effect is run again without that table."""
+    scenario = random_faults(seed)
+    while True:
+        windowed, ordered = outcome(scenario, "windowed"), outcome(scenario, "event-order")
+        yield windowed, ordered
+        if not isinstance(windowed, str):
+            return
+        found = re.match(r"\[\[(\w+)\]\] (\d+): the \w+ never took effect", windowed)
+        assert found, windowed
+        name, number = f"{found[1]}s", int(found[2])
+        tables = getattr(scenario, name)
+        scenario = replace(scenario, **{name: tables[: number - 1] + tables[number:]})
+
+
+def outcome(scenario: Scenario, engine: Literal["windowed", "event-order"]) -> Result | str:
+    try:
+        return simulate(scenario, engine=engine)
+    except ScenarioError as error:
+        return str(error)
+
+
+def _network(random: Random) -> Network:
+    """Whole milliseconds, so that much happens at one instant."""
+    acks = random.choice(["free", "charged"])
+    processing_us = random.choice([0, 1_000, 1_000, 7_000])
+    if random.random() < 0.5:
+        return PacketNetwork(
+            processing_us=processing_us,
+            transmission_us=random.choice([0, 1_000, 3_000]),
+            propagation_us=random.choice([1_000, 5_000, 30_000]),
+            acks=acks,
+        )
+    low_us = random.choice([1, 1_000, 10_000])
+    return UniformNetwork(
+        low_us=low_us,
+        high_us=low_us + random.choice([0, 3, 20_000]),
+        processing_us=processing_us,
+        acks=acks,
+    )
+
+
+def _actions(random: Random, nodes: int) -> tuple[Action, ...]:
+    """Each node's own story of crashes and recoveries, at whole milliseconds."""
+    found: list[Action] = []
+    for node in range(nodes):
+        at_ms = 0
+        for _ in range(random.choice([0, 1, 3, 10])):
+            at_ms += random.choice([0, 1, 2, 5, random.randint(0, SPAN_MS // 4)])
+            do = random.choice(["crash", "recover", "crash"])
+            sends = random.choice([None, None, 0, 1, 2, 5]) if do == "crash" else None
+            found.append(Action(at_ms=at_ms, node=node, do=do, sends=sends))
+    random.shuffle(found)
+    return tuple(found)
