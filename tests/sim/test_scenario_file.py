@@ -16,12 +16,22 @@ from treecast.protocols.vcube.vcube_ps import VCubePS
 from treecast.sim.scenario import (
     Action,
     Burst,
+    Churn,
+    Duplication,
+    Exchange,
+    Fault,
+    Loss,
     Network,
     Once,
     PacketNetwork,
+    Partition,
     Periodic,
     Scenario,
+    Sessions,
+    Slow,
+    Steady,
     TopicSetup,
+    Turnover,
     UniformNetwork,
     Workload,
 )
@@ -96,7 +106,12 @@ def workloads(draw: st.DrawFn, topic: TopicSetup, nodes: int) -> Workload:
     population = selected_count(topic.subscribers, nodes)
     publishers = draw(selections(population, nodes, 1))
     window_ms, count = draw(windows()), draw(st.integers(1, 1000))
-    match draw(st.sampled_from([Once, Burst, Periodic])):
+    match draw(st.sampled_from([Once, Burst, Periodic, Steady])):
+        case kind if kind is Steady:
+            spacing = draw(st.sampled_from(["even", "poisson"]))
+            return Steady(
+                topic=topic.name, every_ms=draw(st.floats(0.001, 1e6)), count=count, spacing=spacing
+            )
         case kind if kind is Once:
             return Once(topic=topic.name, publishers=publishers, window_ms=window_ms)
         case kind if kind is Burst:
@@ -105,6 +120,41 @@ def workloads(draw: st.DrawFn, topic: TopicSetup, nodes: int) -> Workload:
     return Periodic(
         topic=topic.name, publishers=publishers, window_ms=window_ms, count=count, every_ms=every_ms
     )
+
+
+@st.composite
+def faults(draw: st.DrawFn, nodes: int) -> Fault:
+    window_ms = draw(windows().filter(lambda window: window[0] < window[1]))
+    share, some = draw(st.floats(0, 1, exclude_min=True)), selections(nodes, nodes, 1)
+    match draw(st.sampled_from([Loss, Duplication, Partition, Slow])):
+        case kind if kind is Loss:
+            return Loss(share=share, window_ms=window_ms, senders=draw(some), receivers=draw(some))
+        case kind if kind is Duplication:
+            return Duplication(share=share, window_ms=window_ms, later_us_max=draw(st.integers(1, 10**9)))
+        case kind if kind is Partition:
+            blocked = draw(st.sampled_from(["both", "out", "in"]))
+            return Partition(side=draw(some), window_ms=window_ms, blocked=blocked)
+    return Slow(nodes=draw(some), longer_us=draw(st.integers(1, 10**9)), window_ms=window_ms)
+
+
+@st.composite
+def churns(draw: st.DrawFn, topic: TopicSetup, nodes: int) -> Churn:
+    begin_ms = draw(st.floats(0, 1e6))
+    window_ms = (begin_ms, begin_ms + draw(st.floats(1, 1e6)))
+    turns_ms, share = draw(st.floats(1e4, 1e9)), draw(st.floats(0, 1, exclude_min=True))
+    match draw(st.sampled_from([Sessions, Turnover, Exchange])):
+        case kind if kind is Sessions:
+            return Sessions(topic=topic.name, session_ms_mean=turns_ms, window_ms=window_ms)
+        case kind if kind is Turnover:
+            stay = draw(st.booleans())
+            return Turnover(
+                topic=topic.name,
+                share_max=share,
+                every_ms=turns_ms,
+                window_ms=window_ms,
+                publishers_stay=stay,
+            )
+    return Exchange(topic=topic.name, leavers=1, window_ms=window_ms)
 
 
 @st.composite
@@ -137,6 +187,12 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         topics=tuple(declared),
         workloads=tuple(loads),
         actions=tuple(actions),
+        churns=tuple(
+            draw(churns(topic, nodes))
+            for topic in declared
+            if 0 < selected_count(topic.subscribers, nodes) < nodes and draw(st.booleans())
+        ),
+        faults=tuple(draw(st.lists(faults(nodes), max_size=3))),
     )
 
 
@@ -390,6 +446,58 @@ def test_settings_are_of_the_protocols_own_class(fan: str) -> None:
     scenario = parse_scenario(f"{fan}[settings]\nchildren = 5\n", "fan")
     assert scenario.settings == Fanout(children=5)
     assert parse_scenario(toml_of(scenario), "again") == scenario
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (
+            '[[fault]]\nkind = "los"\nshare = 1',
+            '[[fault]] 1: unknown kind "los"; did you mean "loss"?',
+        ),
+        (
+            '[[fault]]\nkind = "loss"\nshare = 1.5\nwindow_ms = [0, 1]',
+            "[[fault]] 1: share = 1.5; give a share above 0 and at most 1",
+        ),
+        (
+            '[[fault]]\nkind = "loss"\nshare = 1.0\nwindow_ms = [5, 5]',
+            "[[fault]] 1: window_ms = [5, 5] has no length; let it end later",
+        ),
+        (
+            '[[fault]]\nkind = "slow"\nnodes = [3, 16]\nlonger_us = 5\nwindow_ms = [0, 5]',
+            "[[fault]] 1: nodes: node 16 is out of range; the nodes are 0 to 15",
+        ),
+        (
+            '[[fault]]\nkind = "partition"\nside = 0\nwindow_ms = [0, 5]',
+            "[[fault]] 1: side = 0 stands for nobody; give at least one node",
+        ),
+        (
+            '[[churn]]\nkind = "sessions"\ntopic = "chad"\nsession_ms_mean = 5\nwindow_ms = [0, 5]',
+            '[[churn]] 1: topic = "chad" is declared by no [[topic]]; did you mean "chat"?',
+        ),
+        (
+            '[[churn]]\nkind = "sessions"\ntopic = "chat"\nsession_ms_mean = 1e-3\nwindow_ms = [0, 1e9]',
+            "[[churn]] 1: about 4000000000000 changes would be planned; at most 10000000 are allowed",
+        ),
+        (
+            '[[churn]]\nkind = "exchange"\ntopic = "chat"\nleavers = 5',
+            '[[churn]] 1: leavers = 5; there are only 4 subscribers of "chat" to draw from',
+        ),
+        (
+            '[[topic]]\nname = "full"\n[[churn]]\nkind = "exchange"\ntopic = "full"\nleavers = 5',
+            '[[churn]] 1: all nodes are subscribed to "full", so nobody could join; '
+            "let some, not all, of the nodes subscribe",
+        ),
+        (
+            '[[topic]]\nname = "near"\nsubscribers = 14\n'
+            '[[churn]]\nkind = "exchange"\ntopic = "near"\nleavers = 5',
+            "[[churn]] 1: leavers = 5; only 2 nodes are not subscribed and could take their places; "
+            "let fewer leave",
+        ),
+    ],
+)
+def test_faults_and_churn_that_cannot_be(table: str, message: str) -> None:
+    assert refusal(f"{TEXT}\n{table}\n") == message
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,12 @@ def _summary(result: "Result") -> Table:
         "events": f"{result.events_published:,} published, {result.events_delivered:,} delivered",
         "skipped": ", ".join(f"{count:,} {do}" for do, count in result.inputs_skipped.items()),
         "hops": f"{result.hops:,}",
+        "refused": f"{result.messages_refused:,} messages that made no sense to their receivers"
+        if result.messages_refused
+        else "",
+        "false positives": f"{result.false_positives:,} events at nodes that were not subscribed"
+        if result.false_positives
+        else "",
         "time": f"{result.wall_s:.2f} s wall, {result.cpu_s:.2f} s CPU",
         "peak memory": f"{result.peak_memory_mb:.0f} MB",
     }

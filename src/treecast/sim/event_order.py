@@ -3,6 +3,7 @@
 It is also the oracle of the windowed engine: both must give the same journal.
 """
 
+from collections import deque
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from typing import TypeAlias
@@ -46,17 +47,33 @@ class EventOrderHost(SimHost):
         self.busy_us = begin_us + self.processing_us(begin_us, self._engine.processing_us)
         self._engine.enter(self.busy_us, COMPLETION, self.node, sender, message)
 
+    def complete(self, time_us: int, sender: NodeId, message: Message) -> None:
+        """The processor is through with a message."""
+        self.hand_on(time_us, sender, message)
+
 
 class FaultyEventOrderHost(FaultyHost, EventOrderHost):
-    """A node that may crash, in the event-order engine."""
+    """A node that meets with faults, in the event-order engine."""
+
+    def __init__(
+        self, node: NodeId, seed: int, link: Link, observer: Observer, engine: "EventOrderEngine"
+    ) -> None:
+        super().__init__(node, seed, link, observer, engine)
+        self._begins_us: deque[int] = deque()  # of the messages in the processor
 
     def arrive(self, time_us: int, sender: NodeId, message: Message) -> None:
         if time_us <= self.fate.deaf_until_us:
             self.lose(message)
         else:
+            self._begins_us.append(max(time_us, self.busy_us))
             super().arrive(time_us, sender, message)
 
+    def complete(self, time_us: int, sender: NodeId, message: Message) -> None:
+        self.note_processed(self._begins_us.popleft())
+        super().complete(time_us, sender, message)
+
     def _empty_processor(self) -> list[Message]:
+        self._begins_us.clear()
         return self._engine.discard_completions(self.node)
 
 
@@ -117,8 +134,10 @@ class EventOrderEngine:
             return time_us
         if priority == ARRIVAL:
             host.observer.messages_arrived((message,))
-        if priority == ARRIVAL and not (self._acks_free and message.is_ack):
-            host.arrive(time_us, sender, message)
-        else:
+        if priority == COMPLETION:
+            host.complete(time_us, sender, message)
+        elif self._acks_free and message.is_ack:
             host.hand_on(time_us, sender, message)
+        else:
+            host.arrive(time_us, sender, message)
         return time_us

@@ -21,7 +21,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from treecast.core import Machine, Message, NodeId, Topic
+from treecast.core import Machine, Message, NodeId, PeerError, Topic
+from treecast.sim.faults import Obstacle, Slowness
 from treecast.sim.host import Input, SimHost
 from treecast.sim.network import Link
 from treecast.sim.tally import Effect, Tally
@@ -45,6 +46,8 @@ class Fate:
     tally: Tally | None = None  # of the crash that is armed, or that has brought the node down
     subscribed: Sequence[Topic] = ()  # at the crash ...
     registered: Sequence[Topic] = ()  # ... and as a publisher
+    obstacles: Sequence[Obstacle] = ()  # on the way out
+    slowness: Sequence[Slowness] = ()
 
 
 class FaultyHost(SimHost):
@@ -67,11 +70,25 @@ class FaultyHost(SimHost):
         if fate.crashes and now_us < departure_us >= fate.crashes[0].at_us:
             self._never_leaves(message, fate.crashes[0].tally)
             return
-        self._carry(self._arrival_us(now_us, message), to, message)
+        arrivals_us = [self._arrival_us(now_us, message)]
+        for obstacle in fate.obstacles:
+            arrivals_us = obstacle.befall(now_us, to, arrivals_us)
+        for arrival_us in arrivals_us:
+            self._carry(arrival_us, to, message)
+        if len(arrivals_us) != 1:
+            self.observer.message_vanished(message, 1 - len(arrivals_us))
         if fate.sends_left is not None:
             fate.sends_left -= 1
             if not fate.sends_left:
                 raise Crashed
+
+    def processing_us(self, begin_us: int, usual_us: int) -> int:
+        return usual_us + sum(each.longer_us(begin_us) for each in self.fate.slowness)
+
+    def note_processed(self, begin_us: int) -> None:
+        """A message has been processed, from then on."""
+        for each in self.fate.slowness:
+            each.note_processed(begin_us)
 
     def plan(self, event: Input) -> None:
         super().plan(event)
@@ -87,6 +104,9 @@ class FaultyHost(SimHost):
             super().hand_on(time_us, sender, message)
         except Crashed:
             self._crash()
+        except PeerError:  # no peer is to blame: faults took from the machine what it rests on
+            self.arriving = None
+            self.observer.refused += 1
 
     def do_next(self) -> None:
         try:

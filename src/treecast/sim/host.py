@@ -213,8 +213,12 @@ class SimHost(Host):
     def note_early(self) -> None:
         """The message just handled brought an event that was not delivered at once."""
         event, self.arriving = self.arriving, None
-        if event is not None and event.topic in self._subscribed:
+        if event is None:
+            return
+        if event.topic in self._subscribed:
             self.early.setdefault(event.id, self.now_us)
+        else:
+            self.observer.false_positives += 1
 
     def _do(self, event: Input) -> None:
         topic = event.topic

@@ -17,6 +17,11 @@ from treecast.sim.scenario import Network, PacketNetwork
 class Link(Protocol):
     """One node's way out."""
 
+    queued: int
+    """How many messages went through its outgoing queue, if it has one ..."""
+    waited_us: int
+    """... and how long they waited there, all together."""
+
     def arrival_us(self, now_us: int, message: Message) -> int:
         """Send it."""
         ...
@@ -29,18 +34,23 @@ class Link(Protocol):
 class PacketLink:
     """t_t on one first-in-first-out line, then t_pp (VCube-PS 2018, section 4)."""
 
-    __slots__ = ("_acks_free", "_free_us", "_propagation_us", "_transmission_us")
+    __slots__ = ("_acks_free", "_free_us", "_propagation_us", "_transmission_us", "queued", "waited_us")
 
     def __init__(self, network: PacketNetwork) -> None:
         self._transmission_us = network.transmission_us
         self._propagation_us = network.propagation_us
         self._acks_free = network.acks == "free"
         self._free_us = 0
+        self.queued = self.waited_us = 0
 
     def arrival_us(self, now_us: int, message: Message) -> int:
         if self._acks_free and message.is_ack:
             return now_us + self._transmission_us + self._propagation_us
-        begin = now_us if now_us > self._free_us else self._free_us
+        begin = now_us
+        if self._free_us > now_us:
+            begin = self._free_us
+            self.waited_us += begin - now_us
+        self.queued += 1
         self._free_us = end = begin + self._transmission_us
         return end + self._propagation_us
 
@@ -51,12 +61,13 @@ class PacketLink:
 class UniformLink:
     """A delay drawn for each message; later ones may overtake."""
 
-    __slots__ = ("_high_us", "_low_us", "_random")
+    __slots__ = ("_high_us", "_low_us", "_random", "queued", "waited_us")
 
     def __init__(self, low_us: int, high_us: int, seed: int, node: NodeId) -> None:
         self._low_us = low_us
         self._high_us = high_us
         self._random = stream(seed, "network", node)
+        self.queued = self.waited_us = 0
 
     def arrival_us(self, now_us: int, message: Message) -> int:
         return now_us + self._random.randint(self._low_us, self._high_us)

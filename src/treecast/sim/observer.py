@@ -30,9 +30,11 @@ class Observer:
         "_perished",
         "_published_us",
         "_vanished",
+        "false_positives",
         "healed_us",
         "inputs_skipped",
         "reception_us",
+        "refused",
         "traces_messages",
     )
 
@@ -45,7 +47,9 @@ class Observer:
         self._vanished: Counter[type[Message]] = Counter()  # on their way, less the copies made there
         self._perished: Counter[type[Message]] = Counter()  # at nodes that were down
         self.inputs_skipped: Counter[str] = Counter()
-        self.healed_us: int | None = None  # the last crash or recovery
+        self.false_positives = 0  # events that came to nodes which were not subscribed
+        self.refused = 0  # messages that a machine could not make sense of
+        self.healed_us: int | None = None  # the last crash or recovery, the end of the last other fault
         self.reception_us = array("q")
         self._late = array("q")  # index of a reception that was not delivered at once ...
         self._delays_us = array("q")  # ... and how long after it was
@@ -126,9 +130,13 @@ class Observer:
         if self._journal is not None:
             self._journal.membership(kind, now_us, node, topic)
 
+    def healed(self, at_us: int) -> None:
+        """A fault was over then."""
+        self.healed_us = at_us if self.healed_us is None else max(self.healed_us, at_us)
+
     def node_changed(self, kind: str, now_us: int, node: NodeId) -> None:
         """The node has crashed or recovered."""
-        self.healed_us = now_us if self.healed_us is None else max(self.healed_us, now_us)
+        self.healed(now_us)
         if self._journal is not None:
             self._journal.node(kind, now_us, node)
 

@@ -117,6 +117,12 @@ class Result:
     """From an event's publication to each subscriber's delivery."""
     events_published: int
     events_delivered: int
+    false_positives: int
+    """How often an event came to a node that was not subscribed to its topic."""
+    messages_refused: int
+    """How often a machine refused what a peer sent, because faults had made it senseless; it was dropped."""
+    queue_wait_ms: float | None
+    """Mean wait of a message in its sender's outgoing queue; None where there is no queue."""
     simulated_ms: float
     ending: Ending
     inputs_skipped: Mapping[str, int]
@@ -144,6 +150,9 @@ class Result:
             "delivery_latency_ms": asdict(self.delivery_latency_ms),
             "events_published": self.events_published,
             "events_delivered": self.events_delivered,
+            "false_positives": self.false_positives,
+            "messages_refused": self.messages_refused,
+            "queue_wait_ms": self.queue_wait_ms,
             "simulated_ms": self.simulated_ms,
             "quiet": self.quiet,
             "ending": self.ending,

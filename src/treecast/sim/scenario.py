@@ -3,7 +3,7 @@
 Whoever builds a scenario, from TOML or in Python, has its values checked as it is built;
 bad ones raise `ScenarioError`. What shows only in the run (an application that publishes
 without being subscribed) raises it there.
-Field names are the keys of the TOML form, but for the four that stand for its tables
+Field names are the keys of the TOML form, but for those that stand for its tables
 (their metadata names the table, and the key that picks a class where there are
 several); times carry their unit in the name.
 """
@@ -13,8 +13,6 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from treecast.core import NodeId, ScenarioError, Topic
 from treecast.core.keys import (
-    TIME_MS_MAX,
-    Count,
     Duration,
     Microseconds,
     Milliseconds,
@@ -24,20 +22,55 @@ from treecast.core.keys import (
     shown,
 )
 from treecast.protocols.registry import protocol_named
+from treecast.sim.scenario_faults import (
+    Churn,
+    Duplication,
+    Exchange,
+    Fault,
+    Loss,
+    Partition,
+    Sessions,
+    Slow,
+    Turnover,
+)
 from treecast.sim.scenario_keys import (
     Selection,
     Sends,
-    Window,
     check_node,
     check_selection,
     check_topic,
-    check_window,
     selected_count,
 )
+from treecast.sim.scenario_workloads import Burst, Once, Periodic, Steady, Workload, publications
+
+__all__ = [
+    "Action",
+    "Burst",
+    "Churn",
+    "Duplication",
+    "Exchange",
+    "Fault",
+    "Loss",
+    "Network",
+    "Once",
+    "PacketNetwork",
+    "Partition",
+    "Periodic",
+    "Scenario",
+    "Sessions",
+    "Slow",
+    "Steady",
+    "TopicSetup",
+    "Turnover",
+    "UniformNetwork",
+    "Workload",
+]
 
 NODES_MAX = 65_536
 PUBLICATIONS_MAX = 10**7
 """Each is planned before the run begins, at some 300 bytes."""
+CHANGES_MAX = 10**7
+"""Of who is subscribed, by one churn."""
 SEED_MAX = 2**63 - 1
 """A seed fits the signed 64-bit numbers of journals and tables."""
 
@@ -98,61 +131,6 @@ class TopicSetup:
 
     def __post_init__(self) -> None:
         conform(self)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Once:
-    """Each publisher publishes one event, at a time drawn from the window."""
-
-    kind: ClassVar[str] = "once"
-
-    topic: Topic
-    publishers: Selection = "all"
-    window_ms: Window = (0.0, 0.0)
-
-    def __post_init__(self) -> None:
-        conform(self)
-        check_window(self.window_ms)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Burst:
-    """Each publisher publishes `count` events, all at one time drawn from the window."""
-
-    kind: ClassVar[str] = "burst"
-
-    topic: Topic
-    count: Count
-    publishers: Selection = 1
-    window_ms: Window = (0.0, 0.0)
-
-    def __post_init__(self) -> None:
-        conform(self)
-        check_window(self.window_ms)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Periodic:
-    """Each publisher publishes `count` events, one every `every_ms`, the first drawn from the window."""
-
-    kind: ClassVar[str] = "periodic"
-
-    topic: Topic
-    every_ms: Duration
-    count: Count
-    publishers: Selection = 1
-    window_ms: Window = (0.0, 0.0)
-
-    def __post_init__(self) -> None:
-        conform(self)
-        check_window(self.window_ms)
-        if self.every_ms * self.count > TIME_MS_MAX:
-            raise ScenarioError(
-                f"count = {self.count} every {self.every_ms} ms ends after {TIME_MS_MAX} ms; lower one"
-            )
-
-
-Workload: TypeAlias = Once | Burst | Periodic
 
 
 Deed: TypeAlias = Literal["subscribe", "unsubscribe", "register", "unregister", "publish", "crash", "recover"]
@@ -217,6 +195,8 @@ class Scenario:
     topics: tuple[TopicSetup, ...] = field(default=(), metadata={"table": "topic"})
     workloads: tuple[Workload, ...] = field(default=(), metadata={"table": "workload", "tag": "kind"})
     actions: tuple[Action, ...] = field(default=(), metadata={"table": "action"})
+    churns: tuple[Churn, ...] = field(default=(), metadata={"table": "churn", "tag": "kind"})
+    faults: tuple[Fault, ...] = field(default=(), metadata={"table": "fault", "tag": "kind"})
 
     def __post_init__(self) -> None:
         conform(self)
@@ -228,6 +208,8 @@ class Scenario:
         _check_topics(self)
         _check_workloads(self)
         _check_actions(self)
+        _check_churns(self)
+        _check_faults(self)
 
     @property
     def mortal(self) -> bool:
@@ -237,12 +219,12 @@ class Scenario:
     @property
     def faulty(self) -> bool:
         """Whether anything befalls nodes or messages; what does not is run the quicker way."""
-        return self.mortal
+        return self.mortal or bool(self.faults)
 
     @property
     def unsettled(self) -> bool:
         """Whether a workload's publisher may be down or not subscribed when its time comes."""
-        return self.mortal
+        return self.mortal or bool(self.churns)
 
 
 def _settle_settings(scenario: Scenario) -> None:
@@ -254,13 +236,6 @@ def _settle_settings(scenario: Scenario) -> None:
         raise ScenarioError(
             f"settings is a {given}; the protocol {scenario.protocol!r} takes {kind.__name__}"
         )
-
-
-def publications(workload: Workload, subscribers: int) -> int:
-    """How many events a workload publishes in a topic of that many subscribers."""
-    return selected_count(workload.publishers, subscribers) * (
-        1 if isinstance(workload, Once) else workload.count
-    )
 
 
 def _check_topics(scenario: Scenario) -> None:
@@ -282,11 +257,12 @@ def _check_workloads(scenario: Scenario) -> None:
     for number, workload in enumerate(scenario.workloads, start=1):
         place, name = f"[[workload]] {number}: ", workload.topic
         check_topic(place, name, list(subscribed))
-        key, publishers = f"{place}publishers", workload.publishers
-        whom = f"subscribers of {shown(name)}"
-        check_selection(key, publishers, subscribed[name], whom, scenario.nodes)
-        if selected_count(publishers, subscribed[name]) == 0:
-            raise ScenarioError(f"{key} = {shown(publishers)} stands for nobody; give at least one node")
+        if not isinstance(workload, Steady):
+            key, publishers = f"{place}publishers", workload.publishers
+            whom = f"subscribers of {shown(name)}"
+            check_selection(key, publishers, subscribed[name], whom, scenario.nodes)
+            if selected_count(publishers, subscribed[name]) == 0:
+                raise ScenarioError(f"{key} = {shown(publishers)} stands for nobody; give at least one node")
         planned += publications(workload, subscribed[name])
         if planned > PUBLICATIONS_MAX:
             raise ScenarioError(
@@ -307,3 +283,52 @@ def _check_actions(scenario: Scenario) -> None:
                 f"{place}topic = {shown(action.topic)} is declared by no [[topic]] "
                 f"and no action subscribes to it; {nearest(action.topic, list(names))}"
             )
+
+
+def _check_churns(scenario: Scenario) -> None:
+    subscribed = {topic.name: selected_count(topic.subscribers, scenario.nodes) for topic in scenario.topics}
+    for number, churn in enumerate(scenario.churns, start=1):
+        place = f"[[churn]] {number}: "
+        check_topic(place, churn.topic, list(subscribed))
+        count = subscribed[churn.topic]
+        if not 0 < count < scenario.nodes:
+            who = "all nodes are" if count else "nobody is"
+            raise ScenarioError(
+                f"{place}{who} subscribed to {shown(churn.topic)}, so nobody could "
+                f"{'join' if count else 'leave'}; let some, not all, of the nodes subscribe"
+            )
+        if isinstance(churn, Exchange):
+            key, whom = f"{place}leavers", f"subscribers of {shown(churn.topic)}"
+            check_selection(key, churn.leavers, count, whom, scenario.nodes)
+            changes = float(selected_count(churn.leavers, count))
+            if changes > scenario.nodes - count:
+                raise ScenarioError(
+                    f"{key} = {shown(churn.leavers)}; only {scenario.nodes - count} nodes are not subscribed "
+                    "and could take their places; let fewer leave"
+                )
+        else:
+            length_ms = churn.window_ms[1] - churn.window_ms[0]
+            turns = churn.session_ms_mean if isinstance(churn, Sessions) else churn.every_ms
+            changes = count * length_ms / turns
+        if changes > CHANGES_MAX:
+            raise ScenarioError(
+                f"{place}about {changes:.0f} changes would be planned; at most {CHANGES_MAX} are allowed"
+            )
+
+
+def _check_faults(scenario: Scenario) -> None:
+    for number, fault in enumerate(scenario.faults, start=1):
+        place = f"[[fault]] {number}: "
+        match fault:
+            case Loss() | Duplication():
+                chosen = {"senders": fault.senders, "receivers": fault.receivers}
+            case Partition():
+                chosen = {"side": fault.side}
+            case Slow():
+                chosen = {"nodes": fault.nodes}
+        for key, selection in chosen.items():
+            check_selection(f"{place}{key}", selection, scenario.nodes, "nodes", scenario.nodes)
+            if selected_count(selection, scenario.nodes) == 0:
+                raise ScenarioError(
+                    f"{place}{key} = {shown(selection)} stands for nobody; give at least one node"
+                )

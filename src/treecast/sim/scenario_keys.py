@@ -4,6 +4,8 @@ Invariant: what a `Selection` stands for is drawn by a stream of the table's own
 listed; how many nodes it stands for is known without drawing.
 """
 
+from collections.abc import Sequence
+from random import Random
 from typing import Annotated, Literal, TypeAlias
 
 from treecast.core import NodeId, ScenarioError, Topic
@@ -35,6 +37,13 @@ def selected_count(selection: Selection, population: int) -> int:
     if isinstance(selection, float):
         return max(1, round(selection * population))
     return selection if isinstance(selection, int) else len(selection)
+
+
+def draw(selection: Selection, population: Sequence[NodeId], random: Random) -> list[NodeId]:
+    """The nodes that `selection` stands for, ascending."""
+    if isinstance(selection, tuple):
+        return sorted(selection)
+    return sorted(random.sample(population, selected_count(selection, len(population))))
 
 
 def check_window(window_ms: tuple[float, float]) -> None:

@@ -9,7 +9,7 @@ import resource
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -19,9 +19,10 @@ from treecast.core import NodeId, ScenarioError, Topic
 from treecast.protocols.registry import protocol_named
 from treecast.protocols.setup import Setup
 from treecast.sim.event_order import EventOrderEngine, EventOrderHost, FaultyEventOrderHost
+from treecast.sim.faults import Faults, fault_ends_us
 from treecast.sim.faulty_host import Fate, FaultyHost
 from treecast.sim.host import Input, Progress, ProgressCallback
-from treecast.sim.network import flight_us_min, make_link
+from treecast.sim.network import Link, flight_us_min, make_link
 from treecast.sim.observer import Level, Observer
 from treecast.sim.result import Ending, LatencySummary, Result, Traffic
 from treecast.sim.scenario import Scenario
@@ -56,7 +57,8 @@ def simulate(
     report = _Reporter(observer, progress)
     report.tell(0)
     tallies = tallies_of(scenario)
-    planned = _populate(runner, scenario, observer, tallies)
+    links = [make_link(scenario.network, scenario.seed, node) for node in range(scenario.nodes)]
+    planned = _populate(runner, scenario, links, observer, tallies)
     report.planned = sum(each.do == "publish" for each in planned)
     until_us = _until_us(scenario, planned)
     now_us = 0
@@ -65,6 +67,8 @@ def simulate(
             now_us = reached_us
             report.step(now_us)
     report.tell(now_us)
+    for end_us in fault_ends_us(scenario):
+        observer.healed(end_us)
     refuse_without_effect(list(tallies.values()))
     ending = _ending(scenario, runner)
     table = _journal(recorder, scenario, ending, observer.healed_us)
@@ -78,6 +82,9 @@ def simulate(
         delivery_latency_ms=LatencySummary.of_us(observer.delivery_us),
         events_published=observer.published,
         events_delivered=observer.delivered,
+        false_positives=observer.false_positives,
+        messages_refused=observer.refused,
+        queue_wait_ms=_queue_wait_ms(links),
         simulated_ms=max((host.now_us for host in runner.hosts.values()), default=0) / 1000,
         ending=ending,
         inputs_skipped=dict(sorted(observer.inputs_skipped.items())),
@@ -94,7 +101,8 @@ def _until_us(scenario: Scenario, planned: list[Input]) -> int:
     if scenario.until_ms is not None:
         return round(scenario.until_ms * 1000)
     if scenario.settle_ms is not None:
-        return max((each.at_us for each in planned), default=0) + round(scenario.settle_ms * 1000)
+        last_us = max((each.at_us for each in planned), default=0)
+        return max([last_us, *fault_ends_us(scenario)]) + round(scenario.settle_ms * 1000)
     return sys.maxsize
 
 
@@ -124,6 +132,11 @@ def _traffic(observer: Observer, engine: Engine) -> dict[str, Traffic]:
     return {kind: Traffic(sent[kind], received[kind]) for kind in sorted(sent) if sent[kind]}
 
 
+def _queue_wait_ms(links: Sequence[Link]) -> float | None:
+    queued = sum(link.queued for link in links)
+    return sum(link.waited_us for link in links) / queued / 1000 if queued else None
+
+
 def _recorder(scenario: Scenario, journal: Level) -> "Recorder | None":
     if journal == "counters":
         return None
@@ -149,21 +162,28 @@ def _engine(scenario: Scenario, name: EngineName | None) -> Engine:
 
 
 def _populate(
-    engine: Engine, scenario: Scenario, observer: Observer, tallies: Mapping[str, Tally]
+    engine: Engine,
+    scenario: Scenario,
+    links: Sequence[Link],
+    observer: Observer,
+    tallies: Mapping[str, Tally],
 ) -> list[Input]:
     """Make the nodes and plan what they and their applications do; return that."""
     subscribers = initial_subscribers(scenario)
     setup = Setup(tuple(range(scenario.nodes)), subscribers, scenario.settings)
     make = protocol_named(scenario.protocol).make
+    faults = Faults(scenario, tallies)
     topics_of: dict[NodeId, list[Topic]] = {node: [] for node in setup.nodes}
     for topic, nodes in subscribers.items():
         for node in nodes:
             topics_of[node].append(topic)
     for node in setup.nodes:
-        link = make_link(scenario.network, scenario.seed, node)
+        link = links[node]
         host = engine.add_host(node, scenario.seed, link, observer)
         if isinstance(host, FaultyHost):
             host.fate = Fate(link, partial(make, host, node, setup))
+            host.fate.obstacles = faults.obstacles.get(node, ())
+            host.fate.slowness = faults.slowness.get(node, ())
         host.machine = make(host, node, setup)
         host.start(topics_of[node])
     planned = inputs(scenario, subscribers, tallies)

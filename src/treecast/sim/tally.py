@@ -44,8 +44,8 @@ _WITHOUT_EFFECT: Mapping[str, str] = {
     "duplication": "no copy was made: too few messages were sent in its window between its nodes; "
     "widen window_ms or raise share",
     "partition": "no message was blocked: none was sent across it in its window; "
-    "widen window_ms or divide the nodes otherwise",
-    "slow": "no message was delayed: its nodes sent and processed none in its window; "
+    "widen window_ms or take another side",
+    "slow": "no message was delayed: its nodes processed none in its window; "
     "widen window_ms or choose others",
     "churn": "nobody left: the run ended before, or nobody was subscribed, or none was due; "
     "let it last longer or change more",
@@ -63,8 +63,8 @@ class Tally:
     def __post_init__(self) -> None:
         self.counts = dict.fromkeys(COUNTS_OF[self.kind], 0)
 
-    def add(self, effect: Effect) -> None:
-        self.counts[effect] += 1
+    def add(self, effect: Effect, times: int = 1) -> None:
+        self.counts[effect] += times
 
     @property
     def effective(self) -> bool:
@@ -78,6 +78,12 @@ def tallies_of(scenario: Scenario) -> dict[str, Tally]:
         if action.of_node:
             place = f"[[action]] {number}"
             found[place] = Tally(action.do, place)
+    for number, _ in enumerate(scenario.churns, start=1):
+        place = f"[[churn]] {number}"
+        found[place] = Tally("churn", place)
+    for number, fault in enumerate(scenario.faults, start=1):
+        place = f"[[fault]] {number}"
+        found[place] = Tally(fault.kind, place)
     return found
 
 

@@ -161,7 +161,7 @@ class WindowedHost(SimHost):
 
 
 class FaultyWindowedHost(FaultyHost, WindowedHost):
-    """A node that may crash, in the windowed engine."""
+    """A node that meets with faults, in the windowed engine."""
 
     def run_window(self, inbox: Inbox, end_us: int) -> None:
         work = self._take(inbox)
@@ -180,6 +180,7 @@ class FaultyWindowedHost(FaultyHost, WindowedHost):
                 break
             else:
                 self.busy_us = time_us
+                self.note_processed(begin_us)
                 self.hand_on(time_us, stamp & _SENDER_MASK, message)
         self.do_until((end_us,))
 

@@ -1,0 +1,101 @@
+"""The workloads of a scenario: who publishes what when.
+
+Invariant: how many events a workload publishes is known before the run begins.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeAlias
+
+from treecast.core import ScenarioError, Topic
+from treecast.core.keys import TIME_MS_MAX, Count, Duration, conform
+from treecast.sim.scenario_keys import Selection, Window, check_window, selected_count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Once:
+    """Each publisher publishes one event, at a time drawn from the window."""
+
+    kind: ClassVar[str] = "once"
+
+    topic: Topic
+    publishers: Selection = "all"
+    window_ms: Window = (0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        conform(self)
+        check_window(self.window_ms)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Burst:
+    """Each publisher publishes `count` events, all at one time drawn from the window."""
+
+    kind: ClassVar[str] = "burst"
+
+    topic: Topic
+    count: Count
+    publishers: Selection = 1
+    window_ms: Window = (0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        conform(self)
+        check_window(self.window_ms)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Periodic:
+    """Each publisher publishes `count` events, one every `every_ms`, the first drawn from the window."""
+
+    kind: ClassVar[str] = "periodic"
+
+    topic: Topic
+    every_ms: Duration
+    count: Count
+    publishers: Selection = 1
+    window_ms: Window = (0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        conform(self)
+        check_window(self.window_ms)
+        check_length(self.count, self.every_ms)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steady:
+    """One event every `every_ms`, each by one of those who are subscribed at its time.
+
+    `spacing`: "even" keeps to `every_ms`; "poisson" draws each gap, exponential with that mean.
+    """
+
+    kind: ClassVar[str] = "steady"
+
+    topic: Topic
+    every_ms: Duration
+    count: Count
+    spacing: Literal["even", "poisson"] = "even"
+    window_ms: Window = (0.0, 0.0)
+    """The first event's time is drawn from it."""
+
+    def __post_init__(self) -> None:
+        conform(self)
+        check_window(self.window_ms)
+        check_length(self.count, self.every_ms)
+
+
+Workload: TypeAlias = Once | Burst | Periodic | Steady
+
+
+def check_length(count: int, every_ms: float) -> None:
+    if every_ms * count > TIME_MS_MAX:
+        raise ScenarioError(f"count = {count} every {every_ms} ms ends after {TIME_MS_MAX} ms; lower one")
+
+
+def publications(workload: Workload, subscribers: int) -> int:
+    """How many events a workload publishes in a topic of that many subscribers."""
+    match workload:
+        case Steady():
+            return workload.count
+        case Once():
+            return selected_count(workload.publishers, subscribers)
+        case _:
+            return selected_count(workload.publishers, subscribers) * workload.count
