@@ -175,15 +175,17 @@ def unhealed(rows: list[Row], healed_us: int) -> list[object]:
 
 
 def catch_up_us(rows: list[Row], healed_us: int) -> int:
-    """From healing to the last delivery of an event published by then and owed."""
-    late = [
-        row["time_us"]
-        for topic, node, event, number in _owed(rows, True)
-        for _, row in _of(rows, "deliver")
-        if rows[number]["time_us"] <= healed_us
-        and (row["topic"], row["node"], event_of(row)) == (topic, node, event)
-    ]
-    return max([healed_us, *late]) - healed_us
+    """From healing to the last delivery, for the first time, of an event published by then and owed."""
+    late = [healed_us]
+    for topic, node, event, number in _owed(rows, True):
+        times_us = [
+            row["time_us"]
+            for _, row in _of(rows, "deliver")
+            if (row["topic"], row["node"], event_of(row)) == (topic, node, event)
+        ]
+        if rows[number]["time_us"] <= healed_us:
+            late += times_us[:1]
+    return max(late) - healed_us
 
 
 def unconfirmed(rows: list[Row]) -> set[tuple[str, int]]:

@@ -72,7 +72,7 @@ class Owed:
         self.topics: dict[str, Published] = {}
         self.standing: dict[NodeId, dict[str, Subscription]] = {}
         self.caught_up_us = healed_us
-        """When the last delivery took place of an event owed since before healing; then at the earliest."""
+        """When the last first delivery took place of an event owed since before healing; then at the earliest."""
         self._read_publications()
         self._read_subscriptions()
         self._read_deliveries()
@@ -158,7 +158,7 @@ class Owed:
             if ended.get(node, -1) < row:
                 published.vouched[number] = 1
             subscription = self.standing.get(node, {}).get(topic)
-            if subscription is None:
+            if subscription is None or subscription.delivered[number]:  # its own, or a duplicate
                 continue
             subscription.delivered[number] = 1
             if time_us > healed_us >= published.times_us[number] and number >= subscription.start:
