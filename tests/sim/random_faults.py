@@ -1,15 +1,12 @@
 """Random scenarios with faults by seed, for the protocol that withstands them all (`flood`)."""
 
-import re
-from collections.abc import Iterator
-from dataclasses import replace
 from random import Random
 from typing import Literal
 
 from flood import FloodSettings
 
-from treecast.core import ScenarioError, Topic
-from treecast.sim import Result, Scenario, simulate
+from treecast.core import Topic
+from treecast.sim import Scenario
 from treecast.sim.scenario import (
     Action,
     Churn,
@@ -56,28 +53,6 @@ def random_faults(seed: int) -> Scenario:
         churns=_churns(random) if subscribers != "all" else (),
         faults=tuple(_fault(random) for _ in range(random.choice([0, 1, 1, 3]))),
     )
-
-
-def runs(seed: int) -> Iterator[tuple[Result | str, Result | str]]:
-    """In both engines; what is refused for a table without effect is run again without that table."""
-    scenario = random_faults(seed)
-    while True:
-        windowed, ordered = outcome(scenario, "windowed"), outcome(scenario, "event-order")
-        yield windowed, ordered
-        if not isinstance(windowed, str):
-            return
-        found = re.match(r"\[\[(\w+)\]\] (\d+): the \w+ never took effect", windowed)
-        assert found, windowed
-        name, number = f"{found[1]}s", int(found[2])
-        tables = getattr(scenario, name)
-        scenario = replace(scenario, **{name: tables[: number - 1] + tables[number:]})
-
-
-def outcome(scenario: Scenario, engine: Literal["windowed", "event-order"]) -> Result | str:
-    try:
-        return simulate(scenario, engine=engine)
-    except ScenarioError as error:
-        return str(error)
 
 
 def _network(random: Random) -> Network:

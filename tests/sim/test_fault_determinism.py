@@ -5,8 +5,9 @@ import subprocess
 import sys
 from collections import Counter
 
+from effective import outcomes
 from flood import flood_registered
-from random_faults import runs
+from random_faults import random_faults
 
 from treecast.journal import journal_hash
 from treecast.sim import Result
@@ -15,14 +16,15 @@ SEEDS = range(120)
 
 _HASHES = """
 import sys
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = sys.argv[1:]
+from effective import outcomes
 from flood import flood_registered
-from random_faults import runs
+from random_faults import random_faults
 from treecast.journal import journal_hash
 with flood_registered():
     for seed in range(12):
-        for windowed, _ in runs(seed):
-            print(windowed if isinstance(windowed, str) else journal_hash(windowed.journal))
+        for (run,) in outcomes(random_faults(seed), "windowed"):
+            print(run if isinstance(run, str) else journal_hash(run.journal))
 """
 
 
@@ -40,7 +42,7 @@ def test_both_engines_agree_on_every_fault() -> None:
     did: Counter[str] = Counter()
     with flood_registered():
         for seed in SEEDS:
-            for windowed, ordered in runs(seed):
+            for windowed, ordered in outcomes(random_faults(seed), "windowed", "event-order"):
                 assert _all_of(windowed) == _all_of(ordered), f"seed {seed}"
                 if isinstance(windowed, Result):
                     for each in windowed.faults:
@@ -52,7 +54,7 @@ def test_both_engines_agree_on_every_fault() -> None:
 def test_processes_with_other_hash_seeds_write_the_same_journals() -> None:
     first, second = (
         subprocess.run(
-            [sys.executable, "-c", _HASHES, os.path.dirname(__file__)],
+            [sys.executable, "-c", _HASHES, *sys.path],
             env={**os.environ, "PYTHONHASHSEED": hash_seed},
             capture_output=True,
             text=True,

@@ -7,12 +7,26 @@ prints the scenario in TOML form and every violation.
 import sys
 from dataclasses import dataclass, field
 from random import Random
+from typing import Literal
+
+from effective import effective
 
 from treecast.checkers import Report, check
 from treecast.core import Topic, parse_topic
 from treecast.protocols.vcube.settings import VCubePBSettings, rounds_bound
-from treecast.sim import Result, Scenario, simulate
-from treecast.sim.scenario import Action, Network, PacketNetwork, TopicSetup, UniformNetwork
+from treecast.sim import Result, Scenario
+from treecast.sim.scenario import (
+    Action,
+    Duplication,
+    Fault,
+    Loss,
+    Network,
+    PacketNetwork,
+    Partition,
+    Slow,
+    TopicSetup,
+    UniformNetwork,
+)
 from treecast.sim.scenario_file import toml_of
 
 EVERY_MS = 500.0
@@ -99,7 +113,7 @@ def random_scenario(seed: int) -> Scenario:
         protocol="vcube-pb",
         nodes=nodes,
         seed=seed,
-        settle_ms=EVERY_MS * (2 * rounds_bound(nodes) + 20),
+        settle_ms=EVERY_MS * (4 * rounds_bound(nodes) + 20),
         network=_network(random),
         settings=VCubePBSettings(
             test_every_ms=EVERY_MS,
@@ -108,6 +122,7 @@ def random_scenario(seed: int) -> Scenario:
         ),
         topics=setups,
         actions=tuple(timeline.actions),
+        faults=_faults(random, timeline.at_ms),
     )
 
 
@@ -138,6 +153,29 @@ def _draw(timeline: Timeline, random: Random, crashes: int) -> None:
             timeline.recover_the_due()
 
 
+def _faults(random: Random, span_ms: float) -> tuple[Fault, ...]:
+    """What makes the fault-free look crashed: lost and late messages, cut and one-way connections."""
+    found: list[Fault] = []
+    for _ in range(random.choice([0, 0, 1, 1, 2, 4])):
+        begin_ms = round(random.uniform(0, span_ms), 3)
+        window_ms = (begin_ms, round(begin_ms + random.choice([EVERY_MS, 8 * EVERY_MS, 30 * EVERY_MS]), 3))
+        share = random.choice([0.05, 0.3, 1.0])
+        match random.choice(["loss", "duplication", "partition", "slow"]):
+            case "loss":
+                senders = random.choice(["all", 0.5, 1])
+                found.append(Loss(share=share, senders=senders, window_ms=window_ms))
+            case "duplication":
+                later_us_max = random.choice([1_000, 1_000_000])
+                found.append(Duplication(share=share, later_us_max=later_us_max, window_ms=window_ms))
+            case "partition":
+                blocked: Literal["both", "out", "in"] = random.choice(["both", "both", "out", "in"])
+                found.append(Partition(side=random.choice([1, 0.5]), blocked=blocked, window_ms=window_ms))
+            case _:
+                longer_us = random.choice([50_000, 300_000])
+                found.append(Slow(nodes=random.choice([1, 0.3]), longer_us=longer_us, window_ms=window_ms))
+    return tuple(found)
+
+
 def _network(random: Random) -> Network:
     if random.random() < 0.3:
         return PacketNetwork(
@@ -155,7 +193,7 @@ def _network(random: Random) -> Network:
 
 
 def judge(seed: int) -> tuple[Result, Report]:
-    result = simulate(random_scenario(seed))
+    result = effective(random_scenario(seed))
     assert result.journal is not None
     return result, check(result.journal)
 

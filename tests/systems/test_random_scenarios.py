@@ -1,14 +1,11 @@
 """Random scenarios hold what VCube-PS promises; a few here, as many as time allows in the soak."""
 
-import os
-import time
-
 import pytest
 from random_scenarios import complaint, judge, replay
+from soak import first_complaint
 
 SCENARIOS = 600
 CHUNK = 50
-SOAK_FIRST_SEED = 1_000_000
 
 
 @pytest.mark.parametrize("first", range(0, SCENARIOS, CHUNK))
@@ -36,16 +33,8 @@ def test_the_scenarios_are_no_sleepers() -> None:
 
 @pytest.mark.soak
 def test_every_rule_holds_for_long(capsys: pytest.CaptureFixture[str]) -> None:
-    """SOAK_SCENARIOS seeds, or as many as fit in SOAK_SECONDS (the default: 600 seconds)."""
-    count = int(os.environ.get("SOAK_SCENARIOS") or 0)
-    deadline = time.monotonic() + float(os.environ.get("SOAK_SECONDS") or 600)
-    seed = SOAK_FIRST_SEED
-    while seed < SOAK_FIRST_SEED + count if count else time.monotonic() < deadline:
-        text = _complaint(seed)
-        assert not text, text
-        seed += 1
     with capsys.disabled():
-        print(f"\n{seed - SOAK_FIRST_SEED} random scenarios hold")
+        assert not (text := first_complaint(_complaint, "random scenarios")), text
 
 
 def _complaint(seed: int) -> str:

@@ -15,6 +15,7 @@ from treecast.core.topics import Topic
 
 LIFE_BITS = 40
 """A sequence number counts from `life << LIFE_BITS`: a trillion events a life, four million lives."""
+_COUNTER_MASK = (1 << LIFE_BITS) - 1
 
 
 class Source(NamedTuple):
@@ -33,6 +34,11 @@ class EventId(NamedTuple):
     @property
     def source(self) -> Source:
         return Source(self[0], self[1] >> LIFE_BITS)
+
+    @property
+    def counter(self) -> int:
+        """The sequence without the life, as Lamport's clocks compare it."""
+        return self[1] & _COUNTER_MASK
 
 
 def first_sequence(life: int) -> int:

@@ -134,6 +134,26 @@ class CausalBarrier:
             self._waiting[event.id] = event
         return self._release(left)
 
+    def give_up(self, vector: Mapping[Source, int]) -> Sequence[Event]:
+        """While strict: go on without what `vector` covers and has not come; return what that sets free.
+
+        What is covered and waits goes out first, in Lamport order, for the links between two
+        of these may be missing. The caller sees to it that no event outside the vector
+        precedes one inside.
+        """
+        covered = sorted(
+            (
+                event
+                for event in self._waiting.values()
+                if event.id.sequence <= vector.get(event.id.source, _NEVER)
+            ),
+            key=_lamport,
+        )
+        for event in covered:
+            del self._waiting[event.id]
+            self._hand_over(event.id, event.parents)
+        return [*covered, *self.skip_to(vector)]
+
     def _passed(self, identity: EventId) -> bool:
         return identity.sequence <= self._delivered.get(identity.source, _NEVER)
 
@@ -245,4 +265,4 @@ class CausalBarrier:
 
 
 def _lamport(event: Event) -> tuple[int, NodeId]:
-    return event.id.sequence, event.id.publisher
+    return event.id.counter, event.id.publisher

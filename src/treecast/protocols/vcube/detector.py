@@ -15,7 +15,7 @@ even; every node that is alive and suspected is tested each round by somebody, o
 somebody alive itself, so that no suspicion stays for ever once messages get through.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol, TypeVar
 
 from treecast.core import ID_BITS, Host, NodeId, TimerKey, Topic
@@ -73,6 +73,10 @@ class Detector:
     def start(self) -> None:
         """Begin, at a time of the round of this node's own: not all nodes test at once."""
         self._host.set_timer(_ROUND, self._host.random.randrange(self._every_us) + 1)
+
+    @property
+    def suspects(self) -> Collection[NodeId]:
+        return self._suspects.keys()
 
     def is_suspected(self, node: NodeId) -> bool:
         return node in self._suspects

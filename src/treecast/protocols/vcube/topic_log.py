@@ -8,8 +8,8 @@ members together connect every member with every other, however the cube is fill
 What was delivered lately is not told: it is on its way to everybody by the trees, and
 would be asked for without need. It ages for one round at least.
 
-Invariants: events are kept in the order of delivery, so causes come first; what is told
-has been delivered, with all that precedes it; a node is told again until it has answered.
+Invariants: events are kept in the order of delivery, so causes come first; what is told has
+been delivered or left out, with all that precedes it; a node is told again until it has answered.
 """
 
 from collections import deque
@@ -50,6 +50,11 @@ class TopicLog:
         self._told: dict[NodeId, int] = {}  # the version up to which a neighbour lacks nothing
         self._asked: dict[NodeId, None] = {}  # neighbours, the one told longest ago first
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no event is kept."""
+        return not self._kept
+
     def add(self, event: Event) -> None:
         """Keep an event that has just been delivered, or published."""
         self._kept.append(event)
@@ -59,9 +64,13 @@ class TopicLog:
         self._new[event.id.source] = event.id.sequence
 
     def skip(self, vector: Mapping[Source, int]) -> None:
-        """Note what will never be delivered here; nobody can be helped out with it."""
+        """Note what will never be delivered here: it is told of, though nobody can be helped out with it.
+
+        Else two members might not hear of each other's events, all of whose neighbours are newcomers.
+        """
         for source, sequence in vector.items():
             self._forgotten[source] = max(sequence, self._forgotten.get(source, _NEVER))
+            self._new[source] = max(sequence, self._new.get(source, _NEVER))
 
     def begin_round(self) -> None:
         """A round has passed: what was delivered in the one before it is told from now on."""

@@ -16,6 +16,7 @@ Invariants:
   acknowledged by everybody who was not found to have crashed or left.
 """
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -50,15 +51,13 @@ from treecast.protocols.vcube.pb_messages import (
     Repair,
     Standing,
     Test,
-    Vector,
     Want,
 )
 from treecast.protocols.vcube.settings import VCubePBSettings, rounds_bound
-from treecast.protocols.vcube.topic_log import TopicLog
+from treecast.protocols.vcube.topic_state import TopicState
 from treecast.protocols.vcube.view import Members, is_member
 from treecast.protocols.vcube.waves import Wave, Waves
 from treecast.structures import hypercube
-from treecast.structures.causal_barrier import CausalBarrier
 
 REPAIRS_MAX = 256
 """Events sent for one `Want`; what is left is asked for again in a later round."""
@@ -71,39 +70,6 @@ class JoinTimer(NamedTuple):
     """Runs out when a subscriber that was asked where to begin has not answered."""
 
     topic: Topic
-
-
-class TopicState:
-    """All that a node keeps of a topic that it has subscribed to or published on."""
-
-    __slots__ = (
-        "candidates",
-        "causal",
-        "held",
-        "joined",
-        "lacking",
-        "left_round",
-        "log",
-        "queue",
-        "registered",
-        "running",
-        "subscribed",
-        "topic",
-    )
-
-    def __init__(self, topic: Topic, keep: int) -> None:
-        self.topic = topic
-        self.causal = CausalBarrier(settled=False)
-        self.log = TopicLog(keep)
-        self.subscribed = False
-        self.registered = False
-        self.joined = False  # it is known where the subscription begins
-        self.left_round: int | None = None  # when it ceased to be either
-        self.candidates: deque[NodeId] | None = None  # whom to ask where to begin; None: not known yet
-        self.held: dict[EventId, Event] = {}  # came before that was known
-        self.queue: deque[Event] = deque()  # published, to be sent
-        self.running: EventId | None = None  # the own event that awaits ACKs
-        self.lacking: dict[Source, tuple[int, int]] = {}  # what others have: sequence, round of noticing
 
 
 class VCubePB(Machine):
@@ -119,7 +85,7 @@ class VCubePB(Machine):
         self._retry_us = round(settings.retry_ms * 1000)
         self._setup = setup
         self._bound = rounds_bound(len(setup.nodes))
-        self._sequence = first_sequence(host.life)
+        self._sequence = first_sequence(host.life)  # a Lamport clock
         self._detector = Detector(host, node, setup.nodes, settings, self)
         self._round = 0
         self._waves = Waves()
@@ -163,7 +129,7 @@ class VCubePB(Machine):
         state.subscribed = state.joined = False
         state.causal.drop_waiting()
         state.held.clear()
-        state.lacking.clear()
+        state.forget_lacking()
         self._declare(state)
 
     def register(self, topic: Topic) -> None:
@@ -322,6 +288,9 @@ class VCubePB(Machine):
     def on_found(self, node: NodeId) -> None:
         for topic, view in self._views.items():
             view.set(node, self._is_subscribed(node, topic))
+        for state in self._topics.values():
+            if state.left_round is not None:  # it may need what only this node has, though it has left
+                state.left_round = self._round
 
     def on_standing(self, standing: Standing) -> None:
         view = self._view(standing.topic)
@@ -343,6 +312,10 @@ class VCubePB(Machine):
             return standing.subscriber
         at_first = self._setup.subscribers.get(topic, ())
         return self._detector.life_of(node) == 0 and is_member(node, at_first)
+
+    def _may_return(self, topic: Topic) -> bool:
+        """Whether a subscriber is suspected, who may be alive and lack something."""
+        return any(self._is_subscribed(node, topic) for node in self._detector.suspects)
 
     def _replace(self, child: NodeId, topic: Topic | None) -> None:
         """In all trees (of a topic) send to the next subscriber in the cluster of `child`."""
@@ -387,6 +360,9 @@ class VCubePB(Machine):
 
     def _deliver(self, state: TopicState, ready: Sequence[Event]) -> None:
         for event in ready:
+            behind = event.id.counter + 1 - EventId(self._node, self._sequence).counter
+            if behind > 0:  # Lamport: what is published next comes later
+                self._sequence += behind
             state.log.add(event)
             self._host.deliver(event)
 
@@ -414,15 +390,16 @@ class VCubePB(Machine):
     def _on_join(self, sender: NodeId, join: Join) -> None:
         state = self._topics.get(join.topic)
         known = state is not None and state.joined
-        self._host.send(sender, Baseline(join.topic, _vector(state) if state and known else None))
+        self._host.send(sender, Baseline(join.topic, state.vector if state and known else None))
 
     def _on_baseline(self, baseline: Baseline) -> None:
         state = self._topics.get(baseline.topic)
         if state is None or not state.subscribed:
             return
         if state.joined:
-            if baseline.vector is not None and self._is_beyond_repair(state):
-                self._begin_after(state, dict(baseline.vector))
+            if baseline.vector is not None and state.cut is None and self._is_overdue(state):
+                state.cut = baseline.vector, self._round
+                state.compare(baseline.vector, self._round)
         elif baseline.vector is None:
             self._ask_next(state)
         else:
@@ -436,7 +413,7 @@ class VCubePB(Machine):
         state.log.skip(skipped)
         ready = state.causal.skip_to(skipped)
         state.joined = True
-        state.lacking.clear()
+        state.forget_lacking()
         self._host.joined(state.topic)
         self._deliver(state, ready)
         held, state.held = state.held, {}
@@ -451,11 +428,12 @@ class VCubePB(Machine):
         self._inherited = {event: begun for event, begun in self._inherited.items() if begun >= past}
         for state in self._topics.values():
             state.log.begin_round()
-            if state.left_round is None or state.left_round >= past:
+            if state.left_round is not None and state.left_round < past and not self._may_return(state.topic):
+                state.retire()  # who needed what is kept here has had time to ask
+            else:
                 self._tell_next(state)
-            elif state.left_round == past - 1:  # who needed it has had time to ask
-                state.log = TopicLog(self._settings.keep_events)
-                state.log.skip(state.causal.delivered)
+                self._ask_members(state)
+                self._give_up(state)
 
     def _tell_next(self, state: TopicState) -> None:
         if state.subscribed and not state.joined:
@@ -466,21 +444,31 @@ class VCubePB(Machine):
             news = log.news_for(neighbour)
             self._host.send(neighbour, Digest(state.topic, self._host.life, log.version, news))
 
+    def _ask_members(self, state: TopicState) -> None:
+        """Ask other members, each round some, for what those who told of it could not send.
+
+        They have begun after it themselves, and a neighbour that has it there may be none.
+        """
+        after = state.lacking(self._round - 1) if state.joined else ()
+        members = self._view(state.topic).members
+        others = [member for member in members if member != self._node]
+        if not after or not others:
+            return
+        count = -(-2 * len(others) // self._bound)  # everybody twice before it is overdue
+        begin = self._round * count + bisect_left(others, self._node)
+        for place in range(begin, begin + min(count, len(others))):
+            want = Want(state.topic, self._host.life, 0, after)
+            self._host.send(others[place % len(others)], want)
+
     def _on_digest(self, sender: NodeId, digest: Digest) -> None:
         """Say what is missing. Only a standing subscription answers: it never loses what it has."""
         state = self._topics.get(digest.topic)
         if state is None or not state.joined:
             return
-        delivered = state.causal.delivered
-        after = []
-        for source, sequence in digest.vector:
-            own = delivered.get(source, -1)
-            if own < sequence:
-                after.append((source, own))
-                state.lacking.setdefault(source, (sequence, self._round))
+        after = state.compare(digest.vector, self._round)
         if digest.life == self._detector.life_of(sender):
             state.log.note_heard(sender, digest.vector)
-        self._host.send(sender, Want(digest.topic, self._host.life, digest.version, tuple(after)))
+        self._host.send(sender, Want(digest.topic, self._host.life, digest.version, after))
 
     def _on_want(self, sender: NodeId, want: Want) -> None:
         state = self._topics.get(want.topic)
@@ -492,18 +480,22 @@ class VCubePB(Machine):
             return
         if not state.log.has_all_after(after):
             # Somebody else may have it all; if nobody has, the asker takes this in the end.
-            self._host.send(sender, Baseline(state.topic, _vector(state)))
+            self._host.send(sender, Baseline(state.topic, state.vector))
         for event in islice(state.log.events_after(after), REPAIRS_MAX):
             self._host.send(sender, Repair(event))
 
-    def _is_beyond_repair(self, state: TopicState) -> bool:
-        """Whether something has been missing for longer than any neighbour needs to send it."""
-        delivered = state.causal.delivered
-        for source, (sequence, _) in list(state.lacking.items()):
-            if delivered.get(source, -1) >= sequence:
-                del state.lacking[source]
-        return any(self._round - noticed > 2 * self._bound for _, noticed in state.lacking.values())
+    def _is_overdue(self, state: TopicState) -> bool:
+        """Whether something has been missing for longer than any member needs to send it."""
+        return bool(state.lacking(self._round - self._bound))
 
-
-def _vector(state: TopicState) -> Vector:
-    return tuple(state.causal.delivered.items())
+    def _give_up(self, state: TopicState) -> None:
+        """Do without what no member has sent in all this time: it was delivered by the dead alone."""
+        if state.cut is None or self._round - state.cut[1] <= self._bound:
+            return
+        vector, _ = state.cut
+        state.cut = None
+        if self._is_overdue(state):
+            delivered = state.causal.delivered
+            skipped = {source: number for source, number in vector if number > delivered.get(source, -1)}
+            state.log.skip(skipped)
+            self._deliver(state, state.causal.give_up(skipped))

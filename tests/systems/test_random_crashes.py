@@ -1,0 +1,71 @@
+"""Random crashes, recoveries, churn and faults: VCube-PB holds what it promises, in both engines."""
+
+from collections import Counter
+
+import pytest
+from effective import outcomes
+from random_crashes import complaint, judge, random_scenario, replay
+from soak import first_complaint
+
+from treecast.journal import journal_hash
+from treecast.sim import Result
+
+SCENARIOS = 600
+CHUNK = 50
+
+
+@pytest.mark.parametrize("first", range(0, SCENARIOS, CHUNK))
+def test_every_rule_holds(first: int) -> None:
+    complaints = [text for seed in range(first, first + CHUNK) if (text := _complaint(seed))]
+    assert not complaints, "\n\n".join(complaints)
+
+
+def test_the_scenarios_are_no_sleepers() -> None:
+    """Together they do what they are made for, or a pass would mean little."""
+    scenarios: Counter[str] = Counter()
+    for seed in range(SCENARIOS, SCENARIOS + 150):
+        result, report = judge(seed)
+        nodes = result.scenario.nodes
+        effects: Counter[str] = Counter()
+        for tally in result.faults:
+            effects.update(tally.counts)
+        sent = {kind: traffic.sent for kind, traffic in result.messages.items()}
+        cut_short = effects["messages_never_left"] or effects["messages_lost"]
+        scenarios["crash of an inner node or a publisher"] += effects["nodes_crashed"] > 0 and cut_short > 0
+        scenarios["crash of half of the nodes"] += effects["nodes_crashed"] >= nodes // 2 > 1
+        scenarios["recovery"] += effects["recoveries"] > 0
+        scenarios["publisher's last event passed on by heirs"] += sent.get("HEIR", 0) > 0
+        scenarios["repair"] += sent.get("REPAIR", 0) > 0
+        scenarios["false suspicion"] += report.figures.get("false suspicions", 0) > 0
+        scenarios["copies"] += effects["copies_made"] > 0
+        scenarios["partition"] += effects["messages_blocked"] > 0
+        scenarios["slow node"] += effects["messages_delayed"] > 0
+        scenarios["delivered late"] += report.figures.get("catch-up time us", 0) > 0
+        scenarios["agreement judged"] += report.verdict("agreement").checked > 0
+        scenarios["progress judged"] += report.verdict("progress after healing").checked > 0
+    assert min(scenarios.values()) >= 15, scenarios
+
+
+def test_both_engines_write_the_same_journals() -> None:
+    for seed in range(1_000, 1_040):
+        for pair in outcomes(random_scenario(seed), None, "event-order"):
+            first, second = (
+                journal_hash(each.journal) if isinstance(each, Result) else each  # type: ignore[arg-type]
+                for each in pair
+            )
+            assert first == second, f"seed {seed}"
+
+
+@pytest.mark.soak
+def test_every_rule_holds_for_long(capsys: pytest.CaptureFixture[str]) -> None:
+    with capsys.disabled():
+        assert not (text := first_complaint(_complaint, "random scenarios with crashes")), text
+
+
+def _complaint(seed: int) -> str:
+    try:
+        _, report = judge(seed)
+    except Exception as error:
+        raise AssertionError(f"seed {seed} ends in an error; {replay(seed)}") from error
+    assert report.verdict("completeness").skipped is None, "a run that settles is judged"
+    return "" if report.ok else complaint(seed, report)
