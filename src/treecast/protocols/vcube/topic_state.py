@@ -77,6 +77,13 @@ class TopicState:
             if noticed < noticed_before
         )
 
+    def leave_out(self, vector: Vector) -> dict[Source, int]:
+        """Note that nothing `vector` covers will come here any more; return what is new in it."""
+        delivered = self.causal.delivered
+        skipped = {source: number for source, number in vector if number > delivered.get(source, _NEVER)}
+        self.log.skip(skipped)
+        return skipped
+
     def retire(self) -> None:
         """The node left long ago: nobody is served from its log any more."""
         if not self.log.is_empty:

@@ -18,7 +18,7 @@ Invariants:
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -51,6 +51,7 @@ from treecast.protocols.vcube.pb_messages import (
     Repair,
     Standing,
     Test,
+    Vector,
     Want,
 )
 from treecast.protocols.vcube.settings import VCubePBSettings, rounds_bound
@@ -61,7 +62,6 @@ from treecast.structures import hypercube
 
 REPAIRS_MAX = 256
 """Events sent for one `Want`; what is left is asked for again in a later round."""
-
 
 _RETRY: TimerKey = "retry"
 
@@ -385,7 +385,7 @@ class VCubePB(Machine):
                 self._host.send(candidate, Join(state.topic))
                 self._host.set_timer(JoinTimer(state.topic), self._timeout_us)
                 return
-        self._begin_after(state, {})
+        self._begin_after(state, ())
 
     def _on_join(self, sender: NodeId, join: Join) -> None:
         state = self._topics.get(join.topic)
@@ -397,21 +397,18 @@ class VCubePB(Machine):
         if state is None or not state.subscribed:
             return
         if state.joined:
-            if baseline.vector is not None and state.cut is None and self._is_overdue(state):
+            if baseline.vector is not None and state.cut is None and self._overdue(state):
                 state.cut = baseline.vector, self._round
                 state.compare(baseline.vector, self._round)
         elif baseline.vector is None:
             self._ask_next(state)
         else:
-            self._begin_after(state, dict(baseline.vector))
+            self._begin_after(state, baseline.vector)
 
-    def _begin_after(self, state: TopicState, vector: Mapping[Source, int]) -> None:
+    def _begin_after(self, state: TopicState, vector: Vector) -> None:
         """The subscription stands: whatever is not in `vector` will be delivered."""
         self._host.cancel_timer(JoinTimer(state.topic))
-        delivered = state.causal.delivered
-        skipped = {source: number for source, number in vector.items() if number > delivered.get(source, -1)}
-        state.log.skip(skipped)
-        ready = state.causal.skip_to(skipped)
+        ready = state.causal.skip_to(state.leave_out(vector))
         state.joined = True
         state.forget_lacking()
         self._host.joined(state.topic)
@@ -450,14 +447,13 @@ class VCubePB(Machine):
         They have begun after it themselves, and a neighbour that has it there may be none.
         """
         after = state.lacking(self._round - 1) if state.joined else ()
-        members = self._view(state.topic).members
-        others = [member for member in members if member != self._node]
-        if not after or not others:
+        if not after:
             return
+        others = [member for member in self._view(state.topic).members if member != self._node]
         count = -(-2 * len(others) // self._bound)  # everybody twice before it is overdue
         begin = self._round * count + bisect_left(others, self._node)
+        want = Want(state.topic, self._host.life, 0, after)
         for place in range(begin, begin + min(count, len(others))):
-            want = Want(state.topic, self._host.life, 0, after)
             self._host.send(others[place % len(others)], want)
 
     def _on_digest(self, sender: NodeId, digest: Digest) -> None:
@@ -484,9 +480,9 @@ class VCubePB(Machine):
         for event in islice(state.log.events_after(after), REPAIRS_MAX):
             self._host.send(sender, Repair(event))
 
-    def _is_overdue(self, state: TopicState) -> bool:
-        """Whether something has been missing for longer than any member needs to send it."""
-        return bool(state.lacking(self._round - self._bound))
+    def _overdue(self, state: TopicState) -> Vector:
+        """Above which numbers something has been missing for longer than any member needs to send it."""
+        return state.lacking(self._round - self._bound)
 
     def _give_up(self, state: TopicState) -> None:
         """Do without what no member has sent in all this time: it was delivered by the dead alone."""
@@ -494,8 +490,5 @@ class VCubePB(Machine):
             return
         vector, _ = state.cut
         state.cut = None
-        if self._is_overdue(state):
-            delivered = state.causal.delivered
-            skipped = {source: number for source, number in vector if number > delivered.get(source, -1)}
-            state.log.skip(skipped)
-            self._deliver(state, state.causal.give_up(skipped))
+        if self._overdue(state):
+            self._deliver(state, state.causal.give_up(state.leave_out(vector)))
