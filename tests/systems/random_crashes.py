@@ -108,21 +108,27 @@ def random_scenario(seed: int) -> Scenario:
     setups = tuple(TopicSetup(name=topic, subscribers=tuple(sorted(subscribed[topic]))) for topic in topics)
     timeline = Timeline(random, nodes, topics, subscribed, registered={topic: set() for topic in topics})
     _draw(timeline, random, crashes=random.choice([1, 2, nodes // 2]))
+    network = _network(random)
+    timeout_ms, retry_ms = random.choice([60.0, 250.0, 450.0]), random.choice([1_000.0, 5_000.0])
+    faults = _faults(random, timeline.at_ms)
+    # A node may be suspected wrongly until the last fault has ended.
+    patience_ms = 4 * EVERY_MS + max((fault.window_ms[1] for fault in faults), default=0.0)
     return Scenario(
         name=f"random crashes {seed}",
         protocol="vcube-pb",
         nodes=nodes,
         seed=seed,
-        settle_ms=EVERY_MS * (4 * rounds_bound(nodes) + 20),
-        network=_network(random),
+        settle_ms=patience_ms + EVERY_MS * (4 * rounds_bound(nodes) + 20),
+        network=network,
         settings=VCubePBSettings(
             test_every_ms=EVERY_MS,
-            timeout_ms=random.choice([60.0, 250.0, 450.0]),
-            retry_ms=random.choice([1_000.0, 5_000.0]),
+            timeout_ms=timeout_ms,
+            retry_ms=retry_ms,
+            patience_ms=patience_ms,
         ),
         topics=setups,
         actions=tuple(timeline.actions),
-        faults=_faults(random, timeline.at_ms),
+        faults=faults,
     )
 
 

@@ -1,17 +1,21 @@
 """Random crashes, recoveries, churn and faults: VCube-PB holds what it promises, in both engines."""
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from effective import outcomes
 from random_crashes import complaint, judge, random_scenario, replay
 from soak import first_complaint
 
+from treecast.checkers import check
 from treecast.journal import journal_hash
-from treecast.sim import Result
+from treecast.sim import Result, load_scenario, simulate
 
 SCENARIOS = 600
 CHUNK = 50
+REGRESSIONS = Path(__file__).parent / "regressions"
+"""Scenarios by which a checker found a fault, each with its story and seed."""
 
 
 @pytest.mark.parametrize("first", range(0, SCENARIOS, CHUNK))
@@ -44,6 +48,14 @@ def test_the_scenarios_are_no_sleepers() -> None:
         scenarios["agreement judged"] += report.verdict("agreement").checked > 0
         scenarios["progress judged"] += report.verdict("progress after healing").checked > 0
     assert min(scenarios.values()) >= 15, scenarios
+
+
+@pytest.mark.parametrize("path", sorted(REGRESSIONS.glob("*.toml")), ids=lambda path: path.stem)
+def test_what_was_broken_once_holds(path: Path) -> None:
+    journal = simulate(load_scenario(path)).journal
+    assert journal is not None
+    report = check(journal)
+    assert report.ok, [violation.text for verdict in report.verdicts for violation in verdict.violations]
 
 
 def test_both_engines_write_the_same_journals() -> None:

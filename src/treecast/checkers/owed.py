@@ -72,7 +72,7 @@ class Owed:
         self.topics: dict[str, Published] = {}
         self.standing: dict[NodeId, dict[str, Subscription]] = {}
         self.caught_up_us = healed_us
-        """When an event owed since before healing was last delivered where it lacked; then at the earliest."""
+        """When an event owed since before healing last came where it lacked; then at the earliest."""
         self._read_publications()
         self._read_subscriptions()
         self._read_deliveries()

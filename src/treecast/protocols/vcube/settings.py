@@ -16,6 +16,12 @@ class VCubePBSettings:
     """Who has not answered a test by then is taken for crashed."""
     retry_ms: Duration = 5_000.0
     """An event that a child has not acknowledged by then is sent to it again."""
+    patience_ms: Duration = 60_000.0
+    """What nobody can send who is trusted is waited for so long, and then given up as lost with the dead.
+
+    A node that is suspected for longer, and alive all the same, may find that others went on
+    without what only it had: nothing tells it from a dead one.
+    """
     keep_events: Count = 4_096
     """How many events of a topic a node keeps for those who missed them."""
 

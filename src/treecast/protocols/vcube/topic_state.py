@@ -77,6 +77,12 @@ class TopicState:
             if noticed < noticed_before
         )
 
+    def notice_again(self, now_round: int) -> None:
+        """Wait for what is lacking as if it had been noticed only now."""
+        self.cut = None
+        for source, (sequence, _) in self._lacking.items():
+            self._lacking[source] = sequence, now_round
+
     def leave_out(self, vector: Vector) -> dict[Source, int]:
         """Note that nothing `vector` covers will come here any more; return what is new in it."""
         delivered = self.causal.delivered

@@ -20,6 +20,7 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
 from itertools import islice
+from math import ceil
 from typing import NamedTuple
 
 from treecast.core import (
@@ -85,6 +86,7 @@ class VCubePB(Machine):
         self._retry_us = round(settings.retry_ms * 1000)
         self._setup = setup
         self._bound = rounds_bound(len(setup.nodes))
+        self._patience = max(self._bound, ceil(settings.patience_ms / settings.test_every_ms))  # in rounds
         self._sequence = first_sequence(host.life)  # a Lamport clock
         self._detector = Detector(host, node, setup.nodes, settings, self)
         self._round = 0
@@ -289,7 +291,8 @@ class VCubePB(Machine):
         for topic, view in self._views.items():
             view.set(node, self._is_subscribed(node, topic))
         for state in self._topics.values():
-            if state.left_round is not None:  # it may need what only this node has, though it has left
+            state.notice_again(self._round)  # it may have what is lacking here
+            if state.left_round is not None:  # and need what only this node has, though it has left
                 state.left_round = self._round
 
     def on_standing(self, standing: Standing) -> None:
@@ -450,7 +453,7 @@ class VCubePB(Machine):
         if not after:
             return
         others = [member for member in self._view(state.topic).members if member != self._node]
-        count = -(-2 * len(others) // self._bound)  # everybody twice before it is overdue
+        count = ceil(2 * len(others) / self._bound)  # everybody twice before it is given up
         begin = self._round * count + bisect_left(others, self._node)
         want = Want(state.topic, self._host.life, 0, after)
         for place in range(begin, begin + min(count, len(others))):
@@ -481,11 +484,11 @@ class VCubePB(Machine):
             self._host.send(sender, Repair(event))
 
     def _overdue(self, state: TopicState) -> Vector:
-        """Above which numbers something has been missing for longer than any member needs to send it."""
-        return state.lacking(self._round - self._bound)
+        """Above which numbers something has been missing for longer than anybody alive needs to send it."""
+        return state.lacking(self._round - self._patience)
 
     def _give_up(self, state: TopicState) -> None:
-        """Do without what no member has sent in all this time: it was delivered by the dead alone."""
+        """Do without what no member has sent in all this time: only the dead had it."""
         if state.cut is None or self._round - state.cut[1] <= self._bound:
             return
         vector, _ = state.cut
