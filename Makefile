@@ -26,7 +26,7 @@ lint: $(READY) ## style, format and the import rules
 types: $(READY) ## mypy, strict
 	$(BIN)/mypy
 
-soak: $(READY) ## random scenarios for long; SOAK_SECONDS=n or SOAK_SCENARIOS=n
+soak: $(READY) ## random scenarios for long; SOAK_SECONDS=n or SOAK_SCENARIOS=n for each protocol, SOAK_SEED=n
 	$(BIN)/python -m pytest -m soak $(ARGS)
 
 bench: $(READY) ## the speed of the simulator, as a table

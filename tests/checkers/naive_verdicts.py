@@ -193,6 +193,19 @@ def unconfirmed(rows: list[Row]) -> set[tuple[str, int]]:
     return {(topic, node) for topic, node, start in _standing(rows) if not _joined(rows, topic, node, start)}
 
 
+def unreceived(rows: list[Row]) -> int:
+    """How many deliveries of another's event stand before any message about it at that node."""
+    return sum(
+        row["node"] != row["source"]
+        and not any(
+            (other["kind"], other["node"], other["topic"], event_of(other))
+            == ("receive", row["node"], row["topic"], event_of(row))
+            for other in rows[:number]
+        )
+        for number, row in _of(rows, "deliver")
+    )
+
+
 def strangers(rows: list[Row]) -> set[int]:
     """Rows with a PUB at a node that has never subscribed, nor registered if it sends its own."""
 

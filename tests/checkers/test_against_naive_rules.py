@@ -37,6 +37,7 @@ def naive_counts(rows: list[naive.Row], healed_us: int | None) -> dict[str, int]
         broken["progress after healing"] = len(naive.unhealed(rows, healed_us))
     if any(row["kind"] in ("send", "receive") for row in rows):
         broken["subscribers carry"] = len(naive.strangers(rows))
+        broken["delivered was received"] = naive.unreceived(rows)
         broken["received was sent"] = naive.unsent(rows, may_repeat=has_faults)
     return broken
 

@@ -73,6 +73,7 @@ def test_the_good_journal_passes_and_is_measured() -> None:
         "bounded detection": 0,
         "subscribers carry": 6,
         "received was sent": 5,
+        "delivered was received": 1,
     }
     assert report.figures == {
         "PUB receptions": 3,
@@ -93,11 +94,11 @@ BREAKS: dict[str, tuple[Callable[[], list[Row]], set[str]]] = {
     "delivered twice": (lambda: [*GOOD, (90, 2, "deliver", None, "chat", 0, 1)], {"no duplicate"}),
     "delivered, never published": (
         lambda: [*GOOD, (90, 2, "deliver", None, "chat", 0, 2)],
-        {"no creation"},
+        {"no creation", "delivered was received"},
     ),
     "delivered under another publisher's name": (
         lambda: replaced(18, 70, 2, "deliver", None, "chat", 1, 1),
-        {"no creation", "completeness", "agreement"},
+        {"no creation", "completeness", "agreement", "delivered was received"},
     ),
     "delivered on another topic": (
         lambda: [
@@ -105,11 +106,11 @@ BREAKS: dict[str, tuple[Callable[[], list[Row]], set[str]]] = {
             (1, 2, "subscribe", None, "news"),
             (1, 2, "joined", None, "news"),
         ],
-        {"no creation", "completeness", "agreement"},
+        {"no creation", "completeness", "agreement", "delivered was received"},
     ),
     "delivered before it is published": (
         lambda: replaced(18, 59, 2, "deliver", None, "chat", 0, 1),
-        {"no creation"},
+        {"no creation", "delivered was received"},
     ),
     "own delivery before the publication": (
         lambda: [*GOOD[:10], GOOD[11], GOOD[10], *GOOD[12:]],
@@ -155,6 +156,11 @@ BREAKS: dict[str, tuple[Callable[[], list[Row]], set[str]]] = {
     "received from somebody else": (
         lambda: replaced(7, 20, 0, "receive", "SUB", "chat", 2, 1, 1),
         {"received was sent"},
+    ),
+    "delivered without a reception": (lambda: without(17, 19), {"delivered was received"}),
+    "delivered before the reception": (
+        lambda: [*GOOD[:17], GOOD[18], GOOD[17], GOOD[19]],
+        {"delivered was received"},
     ),
     "a stranger receives": (
         lambda: [*GOOD, (90, 0, "send", "PUB", "chat", 0, 1, 3), (95, 3, "receive", "PUB", "chat", 0, 1, 0)],

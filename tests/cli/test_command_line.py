@@ -254,6 +254,9 @@ def test_an_interrupt_is_one_line_and_exit_130(tmp_path: Path) -> None:
     pipe = tmp_path / "scenario.toml"
     os.mkfifo(pipe)
     called = [sys.executable, "-m", "treecast", "simulate", str(pipe)]
+    # In the background of a shell script children are born deaf to it.
+    hearing = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    called[1:3] = ["-c", f"{hearing}from treecast.cli.app import main; sys.exit(main())"]
     process = subprocess.Popen(called, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     # Opening returns when the command has opened its end; then it waits for a scenario.
     with process, pipe.open("wb"):

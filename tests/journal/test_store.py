@@ -16,6 +16,8 @@ from treecast.core import JournalError
 from treecast.journal import (
     HEALED_KEY,
     JOURNAL_FILE,
+    QUIET_KEY,
+    RELAYS_KEY,
     SCHEMA,
     VERSION_KEY,
     Kind,
@@ -150,10 +152,28 @@ def test_notes_stand_beside_one_another_and_are_kept_on_disk(tmp_path: Path) -> 
     assert journal_hash(table) == journal_hash(plain)
 
 
-def test_a_note_that_cannot_be_is_refused() -> None:
-    table = journal_from_rows(FEW).replace_schema_metadata({HEALED_KEY: b"soon"})
-    with pytest.raises(JournalError, match=r"'treecast\.healed_us' is 'soon'; a journal has whole microsec"):
-        healed_at(table)
+@pytest.mark.parametrize(
+    ("key", "note", "right"),
+    [
+        (HEALED_KEY, b"soon", "whole microseconds"),
+        (HEALED_KEY, b"9" * 5_000, "whole microseconds"),
+        (HEALED_KEY, b"-1", "whole microseconds"),
+        (RELAYS_KEY, b"\xff\xfe", "subscribers or anyone"),
+        (RELAYS_KEY, b"nobody", "subscribers or anyone"),
+        (QUIET_KEY, b"yes", "0 or 1"),
+        (QUIET_KEY, b"", "0 or 1"),
+    ],
+)
+def test_a_note_that_cannot_be_is_refused(key: bytes, note: bytes, right: str, tmp_path: Path) -> None:
+    metadata = {**(SCHEMA.metadata or {}), key: note}
+    table = journal_from_rows(FEW).replace_schema_metadata(metadata)
+    why = rf"'{re.escape(key.decode())}' is '.*'; a journal has {right} there"
+    for read in (ended_quietly, who_relays, healed_at, journal_hash):
+        with pytest.raises(JournalError, match=why):
+            read(table)
+    pq.write_table(table, tmp_path / JOURNAL_FILE)
+    with pytest.raises(JournalError, match=why):
+        read_journal(tmp_path)
 
 
 @QUICK

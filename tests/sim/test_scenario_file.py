@@ -516,3 +516,11 @@ def test_settings_that_cannot_be(fan: str, settings: str, message: str) -> None:
 def test_settings_of_another_protocol() -> None:
     with pytest.raises(ScenarioError, match="settings is a Fanout; the protocol 'vcube-ps' takes NoSettings"):
         Scenario(name="one", protocol="vcube-ps", nodes=4, settings=Fanout())
+
+
+def test_who_never_falls_silent_has_to_be_told_when_to_end() -> None:
+    endless = 'name = "x"\nprotocol = "vcube-pb"\nnodes = 2\n'
+    with pytest.raises(ScenarioError, match=r"vcube-pb never falls silent.*give settle_ms.*until_ms"):
+        parse_scenario(endless, "endless.toml")
+    for end in ("settle_ms = 1000", "until_ms = 1000"):
+        parse_scenario(endless + end, end)

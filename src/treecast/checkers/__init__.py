@@ -43,7 +43,7 @@ def check(journal: pa.Table, detection_bound_us: int | None = None) -> Report:
             check_silence(rows, lives),
             detection,
             overlay,
-            network,
+            *network,
         ),
         figures={**completeness_figures, **detection_figures, **overlay_figures, **network_figures},
     )

@@ -1,4 +1,4 @@
-"""The network's sanity: nothing is received that was not sent before.
+"""The network's sanity: nothing is received that was not sent, or delivered that was not received, before.
 
 Each reception takes one earlier send of the same message (kind, topic, origin) over the
 same hop; a send may stay without reception (lost, or still on its way), never the
@@ -7,6 +7,8 @@ other way round. Messages of one hop and name are counted, not told apart.
 Where the journal notes faults, the network may have duplicated messages, and no row tells
 which: there a reception needs one earlier send, which others may have needed as well. It
 need not be of the same lives: what a node sent before it crashed may still be on its way.
+
+And who delivers another's event has received, by then, a message about it.
 
 Nearly always all sends of a hop's message come before all of its receptions, and there
 are enough: Arrow sees that in one grouping. Only the rest is gone through row by row.
@@ -28,11 +30,18 @@ _HOP = ("message", "topic", "source", "sequence", "sender", "receiver")
 _RECEIVE = str(Kind.RECEIVE)
 
 
-def check_network(journal: pa.Table) -> tuple[Verdict, dict[str, int | float]]:
-    """Judge receptions; count messages by kind."""
-    tally = Tally("received was sent", "every message received was sent over that hop before")
+def check_network(journal: pa.Table) -> tuple[tuple[Verdict, ...], dict[str, int | float]]:
+    """Judge receptions and deliveries; count messages by kind."""
+    received = Tally("received was sent", "every message received was sent over that hop before")
+    delivered = Tally("delivered was received", "who delivers another's event has received it before")
     if not holds_messages(journal):
-        return tally.skip(NO_MESSAGES), {}
+        return (received.skip(NO_MESSAGES), delivered.skip(NO_MESSAGES)), {}
+    figures = _judge_receptions(journal, received)
+    _judge_deliveries(journal, delivered)
+    return (received.verdict(), delivered.verdict()), figures
+
+
+def _judge_receptions(journal: pa.Table, tally: Tally) -> dict[str, int | float]:
     rows = select(journal, (Kind.SEND, Kind.RECEIVE), _COLUMNS)
     figures = _counts(rows)
     tally.checked = int(figures["messages received"])
@@ -56,7 +65,32 @@ def check_network(journal: pa.Table) -> tuple[Verdict, dict[str, int | float]]:
             nodes=(node, peer),
             events=(EventId(source, sequence),),
         )
-    return tally.verdict(), figures
+    return figures
+
+
+def _judge_deliveries(journal: pa.Table, tally: Tally) -> None:
+    """A node's first reception of a message about an event is to stand before its deliveries of it."""
+    event = ["node", "topic", "source", "sequence"]
+    columns = ("time_us", *event)
+    foreign = select(journal, (Kind.DELIVER,), columns)
+    foreign = foreign.filter(pc.not_equal(foreign["node"], foreign["source"]))
+    tally.checked = foreign.num_rows
+    came = select(journal, (Kind.RECEIVE,), event)
+    first = came.set_column(came.schema.get_field_index("topic"), "topic", _codes(came["topic"]))
+    first = first.group_by(event).aggregate([("row", "min")])
+    keyed = foreign.set_column(foreign.schema.get_field_index("topic"), "topic", _codes(foreign["topic"]))
+    judged = keyed.join(first, event, join_type="left outer")
+    early = pc.fill_null(pc.greater(judged["row_min"], judged["row"]), True)
+    wrong = foreign.filter(pc.is_in(foreign["row"], value_set=judged.filter(early)["row"].combine_chunks()))
+    for row, time_us, node, topic, source, sequence in walk(wrong):
+        tally.violate(
+            f"topic {topic}: node {node} delivered event {name_event((source, sequence))} at {time_us} us "
+            f"(row {row}), of which no message had reached it by then",
+            rows=(row,),
+            times_us=(time_us,),
+            nodes=(node,),
+            events=(EventId(source, sequence),),
+        )
 
 
 def _doubtful(rows: pa.Table, may_repeat: bool) -> pa.Table:

@@ -122,7 +122,7 @@ def _summary(result: "Result") -> Table:
 def _faults(result: "Result") -> Table:
     table = _table("table", "kind", "what it did", title="faults")
     for each in result.faults:
-        counts = (f"{count:,} {name.replace('_', ' ')}" for name, count in each.counts.items())
+        counts = (f"{name.replace('_', ' ')} {count:,}" for name, count in each.counts.items())
         table.add_row(Text(each.place), each.kind, ", ".join(counts))
     return table
 

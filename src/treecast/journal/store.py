@@ -9,6 +9,7 @@ Invariants:
 
 import hashlib
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -82,10 +83,19 @@ def read_journal(path: str | Path) -> pa.Table:
     return table
 
 
+_NOTES = {
+    QUIET_KEY: (re.compile(rb"[01]"), "0 or 1"),
+    RELAYS_KEY: (re.compile(rb"subscribers|anyone"), "subscribers or anyone"),
+    HEALED_KEY: (re.compile(rb"[0-9]{1,18}"), "whole microseconds"),
+}
+"""What may stand under each key of the metadata."""
+
+
 def validate_journal(table: pa.Table, where: str) -> None:
-    """Raise `JournalError` unless `table` has this version's schema, known kinds and no gaps."""
+    """Raise `JournalError` unless `table` has this version's schema and notes, known kinds and no gaps."""
     _check_version(table.schema, where)
     _check_columns(table.schema, where)
+    _check_notes(table.schema, where)
     for field in SCHEMA:
         nulls = table[field.name].null_count
         if nulls and not field.nullable:
@@ -156,11 +166,6 @@ def mark_healed(table: pa.Table, healed_us: int) -> pa.Table:
 def healed_at(table: pa.Table) -> int | None:
     """What `mark_healed` noted, in microseconds; None when there was no fault."""
     note = _note(table, HEALED_KEY)
-    if note is not None and not note.isdigit():
-        raise JournalError(
-            f"the journal's {HEALED_KEY.decode()!r} is {note.decode(errors='backslashreplace')!r}; "
-            "a journal has whole microseconds there"
-        )
     return None if note is None else int(note)
 
 
@@ -169,6 +174,7 @@ def _noted(table: pa.Table, key: bytes, note: bytes) -> pa.Table:
 
 
 def _note(table: pa.Table, key: bytes) -> bytes | None:
+    _check_notes(table.schema, "the journal")
     found: bytes | None = (table.schema.metadata or {}).get(key)
     return found
 
@@ -240,6 +246,16 @@ def _check_columns(schema: pa.Schema, where: str) -> None:
         if name not in SCHEMA.names:
             raise JournalError(
                 f"{where}: unknown column {name!r}; a journal has only {', '.join(SCHEMA.names)}"
+            )
+
+
+def _check_notes(schema: pa.Schema, where: str) -> None:
+    for key, (form, right) in _NOTES.items():
+        note = (schema.metadata or {}).get(key)
+        if note is not None and not form.fullmatch(note):
+            shown = note[:40].decode(errors="backslashreplace")
+            raise JournalError(
+                f"{where}: the note {key.decode()!r} is {shown!r}; a journal has {right} there"
             )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from treecast.core import Event, EventId, Message, NodeId, Topic
+from treecast.sim.result import LatencySummary
 
 if TYPE_CHECKING:
     from treecast.journal.recorder import Recorder
@@ -67,12 +68,16 @@ class Observer:
         """Messages that have arrived so far."""
         return self._arrived.total()
 
-    @property
-    def delivery_us(self) -> "array[int]":
-        found = array("q", self.reception_us)
+    def latencies_ms(self) -> tuple[LatencySummary, LatencySummary]:
+        """Of receptions and of deliveries; to be asked for once, at the end.
+
+        There is one for each event and subscriber, too many to hold twice: what was counted up
+        to its reception is counted on, in place, to its delivery.
+        """
+        received = LatencySummary.of_us(self.reception_us)
         for index, delay_us in zip(self._late, self._delays_us, strict=True):
-            found[index] += delay_us
-        return found
+            self.reception_us[index] += delay_us
+        return received, LatencySummary.of_us(self.reception_us)
 
     def messages_arrived(self, messages: Iterable[Message]) -> None:
         """Messages have reached the processors of those they were sent to."""

@@ -205,6 +205,12 @@ class Scenario:
             raise ScenarioError(f"name = {shown(self.name)}; give a name on one line")
         if self.until_ms is not None and self.settle_ms is not None:
             raise ScenarioError("until_ms and settle_ms both end the run; leave one out")
+        endless = self.until_ms is None and self.settle_ms is None
+        if endless and not protocol_named(self.protocol).falls_silent:
+            raise ScenarioError(
+                f"{self.protocol} never falls silent, so the run would not end; give settle_ms, how long it "
+                "goes on after the last input and fault, or until_ms"
+            )
         _check_topics(self)
         _check_workloads(self)
         _check_actions(self)

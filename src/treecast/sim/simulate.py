@@ -24,7 +24,7 @@ from treecast.sim.faulty_host import Fate, FaultyHost
 from treecast.sim.host import Input, Progress, ProgressCallback
 from treecast.sim.network import Link, flight_us_min, make_link
 from treecast.sim.observer import Level, Observer
-from treecast.sim.result import Ending, LatencySummary, Result, Traffic
+from treecast.sim.result import Ending, Result, Traffic
 from treecast.sim.scenario import Scenario
 from treecast.sim.tally import Tally, refuse_without_effect, tallies_of
 from treecast.sim.windowed import FaultyWindowedHost, WindowedEngine, WindowedHost
@@ -73,13 +73,14 @@ def simulate(
     ending = _ending(scenario, runner)
     table = _journal(recorder, scenario, ending, observer.healed_us)
     traffic = _traffic(observer, runner)
+    reception_ms, delivery_ms = observer.latencies_ms()
     return Result(
         scenario=scenario,
         version=__version__,
         journal=table,
         messages=traffic,
-        reception_latency_ms=LatencySummary.of_us(observer.reception_us),
-        delivery_latency_ms=LatencySummary.of_us(observer.delivery_us),
+        reception_latency_ms=reception_ms,
+        delivery_latency_ms=delivery_ms,
         events_published=observer.published,
         events_delivered=observer.delivered,
         false_positives=observer.false_positives,
