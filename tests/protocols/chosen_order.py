@@ -9,7 +9,9 @@ from typing import Protocol, TypeAlias
 from recording_host import Delivered, Joined, RecordingHost, Sent
 
 from treecast.core import Event, EventId, Host, Message, NodeId, Topic
-from treecast.protocols.setup import Setup
+from treecast.protocols.setup import NoSettings, Setup
+
+NO_SETTINGS = NoSettings()
 
 
 class Machine(Protocol):
@@ -33,8 +35,10 @@ class ChosenOrder:
         machine: MachineFactory,
         nodes: int,
         subscribers: Mapping[Topic, Iterable[NodeId]],
+        settings: object = NO_SETTINGS,
     ) -> None:
-        setup = Setup(range(nodes), {topic: tuple(sorted(each)) for topic, each in subscribers.items()})
+        standing = {topic: tuple(sorted(each)) for topic, each in subscribers.items()}
+        setup = Setup(range(nodes), standing, settings)
         self.hosts = [RecordingHost(node) for node in range(nodes)]
         self.machines = [machine(self.hosts[node], node, setup) for node in range(nodes)]
         self.ahead: list[tuple[NodeId, NodeId, Message]] = []
