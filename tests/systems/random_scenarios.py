@@ -1,6 +1,6 @@
 """Random scenarios by seed, a swarm of shapes, and their judgement by the checkers.
 
-Run as a command it replays seeds: `.venv/bin/python tests/systems/random_scenarios.py SEED ...`
+Run as a command it replays seeds: `.venv/bin/python tests/systems/random_scenarios.py PROTOCOL SEED ...`
 prints the scenario in TOML form and every violation.
 """
 
@@ -9,6 +9,8 @@ from random import Random
 
 from treecast.checkers import Report, check
 from treecast.core import Topic, parse_topic
+from treecast.protocols.baselines.single_root import RootSettings
+from treecast.protocols.baselines.srpt import BrokerSettings
 from treecast.sim import Result, Scenario, simulate
 from treecast.sim.scenario import Action, Network, PacketNetwork, TopicSetup, UniformNetwork
 from treecast.sim.scenario_file import toml_of
@@ -36,9 +38,22 @@ def random_scenario(seed: int, until_ms: float | None = None, protocol: str = "v
         seed=seed,
         until_ms=until_ms,
         network=network,
+        settings=_settings(protocol, nodes, Random(f"settings/{seed}")),
         topics=tuple(topics),
         actions=tuple(actions),
     )
+
+
+def _settings(protocol: str, nodes: int, random: Random) -> object:
+    """Any root, or each topic's own; any number of brokers. None where there is nothing to set."""
+    count = random.randint(1, nodes)
+    root = random.choice([None, random.randrange(nodes)])
+    match protocol:
+        case "srpt-s" | "fixed-root":
+            return RootSettings(root=root)
+        case "srpt-b":
+            return BrokerSettings(brokers=count)
+    return None
 
 
 def _network(random: Random) -> Network:
@@ -78,28 +93,37 @@ def _actions(random: Random, nodes: int, topic: Topic, subscribed: set[int], spa
     return found
 
 
-def judge(seed: int) -> tuple[Result, Report]:
-    result = simulate(random_scenario(seed))
+def judge(seed: int, protocol: str = "vcube-ps") -> tuple[Result, Report]:
+    result = simulate(random_scenario(seed, protocol=protocol))
     assert result.journal is not None
     return result, check(result.journal)
 
 
-def replay(seed: int) -> str:
-    return f"replay: .venv/bin/python tests/systems/random_scenarios.py {seed}"
+def replay(seed: int, protocol: str = "vcube-ps") -> str:
+    return f"replay: .venv/bin/python tests/systems/random_scenarios.py {protocol} {seed}"
 
 
-def complaint(seed: int, report: Report) -> str:
+def complaint(seed: int, report: Report, protocol: str = "vcube-ps") -> str:
     """What failed, and the command that replays it."""
     lines = [violation.text for verdict in report.verdicts for violation in verdict.violations[:5]]
-    return "\n".join([f"seed {seed}; {replay(seed)}", *lines])
+    return "\n".join([f"seed {seed}; {replay(seed, protocol)}", *lines])
+
+
+def complaint_of(seed: int, protocol: str = "vcube-ps") -> str:
+    """What is wrong with a seed's run, or nothing."""
+    try:
+        _, report = judge(seed, protocol)
+    except Exception as error:
+        raise AssertionError(f"seed {seed} ends in an error; {replay(seed, protocol)}") from error
+    assert report.verdict("completeness").skipped is None, "a scenario without until_ms ends quietly"
+    return "" if report.ok else complaint(seed, report, protocol)
 
 
 def main() -> None:
-    for argument in sys.argv[1:]:
-        seed = int(argument)
-        print(toml_of(random_scenario(seed)))
-        _, report = judge(seed)
-        print("all holds" if report.ok else complaint(seed, report))
+    protocol, *seeds = sys.argv[1:]
+    for seed in map(int, seeds):
+        print(toml_of(random_scenario(seed, protocol=protocol)))
+        print(complaint_of(seed, protocol) or "all holds")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Random scenarios hold what VCube-PS promises; a few here, as many as time allows in the soak."""
 
 import pytest
-from random_scenarios import complaint, judge, replay
+from random_scenarios import complaint_of, judge
 from soak import first_complaint
 
 SCENARIOS = 600
@@ -10,7 +10,7 @@ CHUNK = 50
 
 @pytest.mark.parametrize("first", range(0, SCENARIOS, CHUNK))
 def test_every_rule_holds(first: int) -> None:
-    complaints = [text for seed in range(first, first + CHUNK) if (text := _complaint(seed))]
+    complaints = [text for seed in range(first, first + CHUNK) if (text := complaint_of(seed))]
     assert not complaints, "\n\n".join(complaints)
 
 
@@ -34,13 +34,4 @@ def test_the_scenarios_are_no_sleepers() -> None:
 @pytest.mark.soak
 def test_every_rule_holds_for_long(capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
-        assert not (text := first_complaint(_complaint, "random scenarios")), text
-
-
-def _complaint(seed: int) -> str:
-    try:
-        _, report = judge(seed)
-    except Exception as error:
-        raise AssertionError(f"seed {seed} ends in an error; {replay(seed)}") from error
-    assert report.verdict("completeness").skipped is None, "a scenario without until_ms ends quietly"
-    return "" if report.ok else complaint(seed, report)
+        assert not (text := first_complaint(complaint_of, "random scenarios")), text
