@@ -1,26 +1,35 @@
 """`python benchmarks [NAME ...]`: tables of what this machine measures; the names are those below.
 
-Without arguments: all but ablations, which take ten minutes.
+Without arguments: those that take less than ten minutes each.
 """
 
 import sys
 
 import ablations
+import churn
+import detection
 import engines
 import fault_tolerance
+import membership
 import published
+import srpt
 from rich.console import Console
 
 BENCHMARKS = {
     "engines": engines.measure,
     "published": published.measure,
     "fault-tolerance": fault_tolerance.measure,
+    "detection": detection.measure,
+    "srpt": srpt.measure,
+    "membership": membership.measure,
+    "churn": churn.measure,
     "ablations": ablations.measure,
 }
+LONG = {"srpt", "membership", "churn", "ablations"}
 
 
 def main() -> None:
-    names = sys.argv[1:] or [name for name in BENCHMARKS if name != "ablations"]
+    names = sys.argv[1:] or [name for name in BENCHMARKS if name not in LONG]
     for name in names:
         if name not in BENCHMARKS:
             sys.exit(f'unknown benchmark "{name}"; known: {", ".join(BENCHMARKS)}')

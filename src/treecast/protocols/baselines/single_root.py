@@ -166,12 +166,16 @@ class SingleRoot(Machine):
         event = Event(origin, topic, subscription.causal.publish(origin), payload)
         self._host.published(event)
         self._host.deliver(event)
-        root = self.root_of(topic)
+        self._send_up(event)
+        return origin
+
+    def _send_up(self, event: Event) -> None:
+        """Bring an own event to the root."""
+        root = self.root_of(event.topic)
         if root == self._node:
             self._pass_on(event)
         else:
             self._host.send(root, Pub(event))
-        return origin
 
     def _subscription(self, topic: Topic, purpose: str) -> Subscription:
         subscription = self._subscriptions.get(topic)
