@@ -44,9 +44,9 @@ TABLE_2 = {
     Case(1024, 0.125): Published((10525.7, 1207.1), (194506.8, 943.6)),
     Case(1024, 0.25): Published((14590.4, 1717.8), (191706.3, 1549.8)),
 }
-RUNS = {512: 40, 1024: 20}
+RUNS = {512: 40, 1024: 10}
 READINGS = ("as-printed", "without-waiting", "whole-views")
-READING_RUNS = 4
+READING_RUNS = 3
 
 
 def run(case: Case, seed: int) -> tuple[int, int]:
