@@ -15,15 +15,13 @@ from math import log
 from statistics import mean
 
 import readings  # noqa: F401  enters them in the registry
-from comparison import WORKERS, spread, table
+from comparison import TOPIC, WORKERS, section_4, spread, table
 from rich.console import Console
 from rich.table import Table
 
-from treecast.core import Topic
-from treecast.sim import Scenario, simulate
-from treecast.sim.scenario import PacketNetwork, Sessions, Steady, TopicSetup
+from treecast.sim import simulate
+from treecast.sim.scenario import Sessions, Steady
 
-TOPIC = Topic("t")
 EVERY_MS = 500.0
 RUNS = 1
 """Of ten simulated minutes each: 1200 events to all subscribers."""
@@ -104,18 +102,16 @@ PUBLISHED_RATES = (
 
 def run(case: Case, seed: int) -> Measured:
     end_ms = case.minutes * 60_000
-    churns = ()
+    churns: tuple[Sessions, ...] = ()
     if case.leaves_s:
         session_ms = 1000 * case.subscribers / case.leaves_s
         churns = (Sessions(topic=TOPIC, session_ms_mean=session_ms, window_ms=(0.0, end_ms)),)
-    scenario = Scenario(
-        name="churn",
-        protocol=case.protocol,
-        nodes=case.nodes,
-        seed=seed,
-        network=PacketNetwork(acks="free"),
-        topics=(TopicSetup(name=TOPIC, subscribers=case.subscribers),),
-        workloads=(Steady(topic=TOPIC, every_ms=EVERY_MS, count=round(end_ms / EVERY_MS)),),
+    scenario = section_4(
+        case.protocol,
+        case.nodes,
+        seed,
+        case.subscribers,
+        Steady(topic=TOPIC, every_ms=EVERY_MS, count=round(end_ms / EVERY_MS)),
         churns=churns,
     )
     result = simulate(scenario, journal="counters")

@@ -8,10 +8,40 @@ from typing import TypeVar
 from rich.console import Console
 from rich.table import Table
 
+from treecast.core import Topic
+from treecast.sim import Scenario
+from treecast.sim.scenario import Churn, PacketNetwork, Selection, TopicSetup, Workload
+
 Setting = TypeVar("Setting")
 Outcome = TypeVar("Outcome")
 
 WORKERS = 2
+TOPIC = Topic("t")
+
+
+def section_4(
+    protocol: str,
+    nodes: int,
+    seed: int,
+    subscribers: Selection,
+    workload: Workload,
+    *,
+    churns: tuple[Churn, ...] = (),
+    settings: object = None,
+    propagation_ms: int = 100,
+) -> Scenario:
+    """A run as in section 4 of VCube-PS 2018: one topic, t_pc = t_t = 1 ms, ACKs free."""
+    return Scenario(
+        name="section 4",
+        protocol=protocol,
+        nodes=nodes,
+        seed=seed,
+        network=PacketNetwork(acks="free", propagation_us=propagation_ms * 1000),
+        settings=settings,
+        topics=(TopicSetup(name=TOPIC, subscribers=subscribers),),
+        workloads=(workload,),
+        churns=churns,
+    )
 
 
 def off_by(ours: float, published: float | None) -> str:

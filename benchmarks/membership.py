@@ -8,15 +8,13 @@ positive is a PUB at a node that is not subscribed. ACKs free.
 from dataclasses import dataclass
 
 import readings  # noqa: F401  enters them in the registry
-from comparison import over_seeds, spread, table
+from comparison import TOPIC, over_seeds, section_4, spread, table
 from rich.console import Console
 from rich.table import Table
 
-from treecast.core import Topic
-from treecast.sim import Scenario, simulate
-from treecast.sim.scenario import Burst, Exchange, PacketNetwork, TopicSetup
+from treecast.sim import simulate
+from treecast.sim.scenario import Burst, Exchange
 
-TOPIC = Topic("t")
 EVENTS = 256
 
 
@@ -51,14 +49,12 @@ READING_RUNS = 3
 
 def run(case: Case, seed: int) -> tuple[int, int]:
     """False positives and deliveries."""
-    scenario = Scenario(
-        name="membership",
-        protocol=case.protocol,
-        nodes=case.nodes,
-        seed=seed,
-        network=PacketNetwork(acks="free"),
-        topics=(TopicSetup(name=TOPIC, subscribers=0.75),),
-        workloads=(Burst(topic=TOPIC, count=EVENTS),),
+    scenario = section_4(
+        case.protocol,
+        case.nodes,
+        seed,
+        0.75,
+        Burst(topic=TOPIC, count=EVENTS),
         churns=(Exchange(topic=TOPIC, leavers=case.share, publishers_stay=True),),
     )
     result = simulate(scenario, journal="counters")

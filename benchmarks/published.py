@@ -4,14 +4,11 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import NamedTuple
 
-from comparison import off_by, over_seeds, spread, table
+from comparison import TOPIC, off_by, over_seeds, section_4, spread, table
 from rich.console import Console
 
-from treecast.core import Topic
-from treecast.sim import Scenario, simulate
-from treecast.sim.scenario import Once, PacketNetwork, TopicSetup
-
-TOPIC = Topic("t")
+from treecast.sim import simulate
+from treecast.sim.scenario import Once
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +46,13 @@ ALL = Case("all publish and subscribe", 1024, 1.0, 1.0, 1000.0, 563)
 
 
 def run(case: Case, seed: int) -> Figures:
-    scenario = Scenario(
-        name="published",
-        protocol=case.protocol,
-        nodes=case.nodes,
-        seed=seed,
-        network=PacketNetwork(acks="free", propagation_us=case.propagation_ms * 1000),
-        topics=(TopicSetup(name=TOPIC, subscribers=case.subscribers),),
-        workloads=(Once(topic=TOPIC, publishers=case.publishers, window_ms=(0.0, case.window_ms)),),
+    scenario = section_4(
+        case.protocol,
+        case.nodes,
+        seed,
+        case.subscribers,
+        Once(topic=TOPIC, publishers=case.publishers, window_ms=(0.0, case.window_ms)),
+        propagation_ms=case.propagation_ms,
     )
     result = simulate(scenario, journal="counters")
     assert result.reception_latency_ms.mean is not None

@@ -11,16 +11,16 @@ from typing import Literal, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 import readings  # noqa: F401  enters them in the registry
-from comparison import off_by, over_seeds, spread, table
-from published import ONE_1024, ONE_4096, TOPIC, Case, run
+from comparison import TOPIC, off_by, over_seeds, section_4, spread, table
+from published import ONE_1024, ONE_4096, Case, run
 from rich.console import Console
 from rich.table import Table
 
 from treecast.core import NodeId
 from treecast.protocols.baselines.backbone import evenly_spaced
 from treecast.protocols.baselines.srpt import BrokerSettings
-from treecast.sim import Scenario, simulate
-from treecast.sim.scenario import PacketNetwork, Steady, TopicSetup
+from treecast.sim import simulate
+from treecast.sim.scenario import Steady
 
 RUNS = 40
 DUEL_RUNS = 10
@@ -92,15 +92,13 @@ def run_brokers(case: Brokers, seed: int) -> Brokered:
     everyone = range(case.nodes)
     brokers = set(evenly_spaced(everyone, case.brokers)) if case.brokers else set()
     subscribers = tuple(node for node in everyone if node not in brokers)
-    scenario = Scenario(
-        name="brokers",
-        protocol=case.protocol,
-        nodes=case.nodes,
-        seed=seed,
-        network=PacketNetwork(acks="free"),
+    scenario = section_4(
+        case.protocol,
+        case.nodes,
+        seed,
+        subscribers,
+        Steady(topic=TOPIC, every_ms=case.every_ms, count=128, spacing=case.spacing),
         settings=BrokerSettings(brokers=case.brokers) if brokers else None,
-        topics=(TopicSetup(name=TOPIC, subscribers=subscribers),),
-        workloads=(Steady(topic=TOPIC, every_ms=case.every_ms, count=128, spacing=case.spacing),),
     )
     result = simulate(scenario, journal="all" if brokers else "counters")
     assert result.reception_latency_ms.mean is not None
