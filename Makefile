@@ -29,7 +29,7 @@ types: $(READY) ## mypy, strict
 soak: $(READY) ## random scenarios for long; SOAK_SECONDS=n or SOAK_SCENARIOS=n for each protocol, SOAK_SEED=n
 	$(BIN)/python -m pytest -m soak $(ARGS)
 
-bench: $(READY) ## the speed of the simulator, as a table
+bench: $(READY) ## tables of speed and of published figures; the long ones by name: python benchmarks NAME
 	$(BIN)/python benchmarks
 
 format: $(READY) ## put the code into the house's format

@@ -93,7 +93,7 @@ def rates() -> list[Case]:
         found += [Case(protocol, 1000, share * 1000 / 60) for share in (0.01, 0.1)]
         found.append(Case(protocol, 1000, 10.0, minutes=2.0 if slow else 10.0))
         found.append(Case(protocol, 1000, 100.0, minutes=0.25 if slow else 10.0))
-    found += [Case("told-to-all", 1000, leaves_s, minutes=1.0) for leaves_s in (0.0, 10.0, 40.0, 60.0)]
+    found += [Case("told-to-all", 1000, leaves_s, minutes=1.0) for leaves_s in (0.0, 10.0, 40.0, 50.0, 60.0)]
     return found
 
 

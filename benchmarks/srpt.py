@@ -76,8 +76,13 @@ VCUBE_PS_UNDER = 22
 """By how many per cent VCube-PS's latency is below SRPT-B's with 256 brokers, as published."""
 OTHER_READINGS = (
     *(Brokers("through-broker", count) for count in (32, 256, 2048)),
-    *(Brokers("srpt-b", count, every_ms, "poisson") for every_ms in (150.0, 25.0) for count in (32, 256)),
-    Brokers("vcube-ps", 0, 25.0, "poisson"),
+    *(
+        Brokers(protocol, count, every_ms, "poisson")
+        for every_ms in (62.5, 31.25, 25.0)  # 8, 16 and 20 publishers, each with one every 500 ms
+        for protocol, count in (("vcube-ps", 0), ("srpt-b", 256))
+    ),
+    Brokers("srpt-s", 0, 31.25, "poisson"),
+    *(Brokers("srpt-b", count, 31.25, "poisson") for count in (32, 2048)),
 )
 
 
