@@ -63,7 +63,7 @@ class Timed(VCubePS):
         super()._propagate(parent, message, children, members, hold=hold)
 
 
-PROTOCOLS["vcube-ps"] = Entry(Timed)
+PROTOCOLS["vcube-ps-timed"] = Entry(Timed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def run(case: Case, seed: int) -> Measured:
         session_ms = 1000 * case.subscribers / case.leaves_s
         churns = (Sessions(topic=TOPIC, session_ms_mean=session_ms, window_ms=(0.0, end_ms)),)
     scenario = section_4(
-        case.protocol,
+        "vcube-ps-timed" if case.protocol == "vcube-ps" else case.protocol,
         case.nodes,
         seed,
         case.subscribers,
