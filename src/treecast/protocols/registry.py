@@ -17,6 +17,14 @@ from treecast.protocols.vcube.vcube_ps import VCubePS
 MachineFactory: TypeAlias = Callable[[Host, NodeId, Setup], Machine]
 
 
+PROMISES = ("causal order", "completeness")
+"""What a protocol promises that says nothing else."""
+
+
+def _all_promises(settings: object) -> tuple[str, ...]:
+    return PROMISES
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A protocol: what makes a node's machine, and the dataclass of its settings.
@@ -29,6 +37,10 @@ class Entry:
     make: MachineFactory
     settings: type[Any] = NoSettings
     relays: Literal["subscribers", "anyone"] = "subscribers"
+    topics: Literal["flat", "hierarchy"] = "flat"
+    """Whether who subscribes to a topic receives the events of its sub-topics."""
+    promises: Callable[[Any], tuple[str, ...]] = _all_promises
+    """By its settings: which of the checkers' rules it means to keep that not all protocols do."""
 
 
 PROTOCOLS: dict[str, Entry] = {
