@@ -9,6 +9,8 @@ from treecast.core import Host, Machine, NodeId, ScenarioError
 from treecast.protocols.baselines.fixed_root import FixedRoot
 from treecast.protocols.baselines.single_root import RootSettings
 from treecast.protocols.baselines.srpt import BrokerSettings, SrptB, SrptS
+from treecast.protocols.camcast.camcast import Camcast
+from treecast.protocols.camcast.settings import CamcastSettings
 from treecast.protocols.setup import NoSettings, Setup
 from treecast.protocols.vcube.settings import VCubePBSettings
 from treecast.protocols.vcube.vcube_pb import VCubePB
@@ -23,6 +25,10 @@ PROMISES = ("causal order", "completeness")
 
 def _all_promises(settings: object) -> tuple[str, ...]:
     return PROMISES
+
+
+def _camcast_promises(settings: CamcastSettings) -> tuple[str, ...]:
+    return ("completeness", "no parasites") if settings.repairs else ("no parasites",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,7 @@ class Entry:
 
 PROTOCOLS: dict[str, Entry] = {
     "vcube-ps": Entry(VCubePS),
+    "camcast": Entry(Camcast, CamcastSettings, topics="hierarchy", promises=_camcast_promises),
     "vcube-pb": Entry(VCubePB, VCubePBSettings),
     "srpt-s": Entry(SrptS, RootSettings, relays="anyone"),
     "srpt-b": Entry(SrptB, BrokerSettings, relays="anyone"),

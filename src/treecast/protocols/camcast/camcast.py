@@ -1,0 +1,387 @@
+"""CAMCAST: events go through their topic's community by gossip, and up to those of its super-topics.
+
+Section 3 of the paper; its functions are mapped in docs/protocols/camcast.md. A process
+participates in the community of each topic that it subscribes to or publishes on, and in no
+other. In each it keeps a topic table, some others of the community, and for each parent of
+the topic a super-topic table, some processes of the community above. Who receives an event
+for the first time gossips it in that community; with probability p_sel he also passes it
+up. Nothing ever goes down: whoever is above has a part in all that happens below.
+
+Invariants:
+- an event is sent only to processes that this one believes to be of its topic's community or
+  of one above, and a process that is not, since it has left, neither delivers nor stores nor
+  forwards it;
+- in each community a process forwards an event once, and delivers it at most once in all;
+- its tables hold fan_out + z entries for each topic it has a part in, however many topics
+  there are above and below.
+"""
+
+from collections.abc import Sequence
+
+from treecast.core import (
+    AlreadySubscribedError,
+    Event,
+    EventId,
+    Host,
+    Machine,
+    Message,
+    NodeId,
+    NotSubscribedError,
+    PeerError,
+    Source,
+    TimerKey,
+    Topic,
+    UsageError,
+    first_sequence,
+)
+from treecast.protocols.camcast.community import Community
+from treecast.protocols.camcast.linking import Linking
+from treecast.protocols.camcast.lookup import Directory, LookupContacts
+from treecast.protocols.camcast.membership import Membership, StaticTables, Surroundings, Timer, drawn
+from treecast.protocols.camcast.messages import (
+    AnsContact,
+    Digest,
+    Gone,
+    GroupMessage,
+    Links,
+    Pub,
+    Repair,
+    Want,
+)
+from treecast.protocols.camcast.neighbourhood import Neighbourhood
+from treecast.protocols.camcast.repair import Repairer
+from treecast.protocols.camcast.scamp import Scamp
+from treecast.protocols.camcast.search import Contacts, Searches, SearchKey
+from treecast.protocols.camcast.settings import CamcastSettings
+from treecast.protocols.camcast.structured import Structured
+from treecast.protocols.camcast.super_table import SuperTopicTable, populated
+from treecast.protocols.setup import Setup
+from treecast.protocols.vcube.view import is_member
+from treecast.structures.event_log import EventLog
+
+
+class Camcast(Machine):
+    """One process of CAMCAST."""
+
+    def __init__(self, host: Host, node: NodeId, setup: Setup) -> None:
+        settings = setup.settings
+        assert isinstance(settings, CamcastSettings), "the registry names the class of settings"
+        self._host = host
+        self._node = node
+        self._setup = setup
+        self._settings = settings
+        self._hierarchy = setup.hierarchy
+        self._static = settings.membership == "static"
+        self._counter = first_sequence(host.life)
+        self._communities: dict[Topic, Community] = {}
+        self._floors: dict[Source, int] = {}  # what was seen in communities that it has left
+        self._directory = Directory(host, node, setup)
+        contacts: Contacts = (
+            Neighbourhood(host, node, setup, self._known)
+            if settings.membership == "unstructured"
+            else LookupContacts(self._directory, settings.z)
+        )
+        self._contacts = contacts
+        self._searches = Searches(host, contacts, settings.search_ms, self._found, self._exhausted)
+        self._linking = Linking(host, settings, self._searches)
+        self._repairer = Repairer(host, settings)
+        self._around = Surroundings(
+            host, node, settings, self._become_joined, self._search_group, self._links_of, self._merge_links
+        )
+
+    @property
+    def communities(self) -> tuple[Community, ...]:
+        """Those that this process participates in."""
+        return tuple(self._communities.values())
+
+    # -- the application's side -----------------------------------------------------------
+
+    def start(self) -> None:
+        if self._host.life:
+            return  # who comes back knows nobody, and is subscribed to nothing
+        for topic, members in self._setup.subscribers.items():
+            if is_member(self._node, members):
+                community = self._participate(topic)
+                community.subscribed = True
+                community.membership.begin(members)
+                for table in community.tables:
+                    self._begin_table(table)
+                self._become_joined(topic)
+
+    def _begin_table(self, table: SuperTopicTable) -> None:
+        """Fill it as at rest: from the nearest topic above that has any subscribers."""
+        members = self._setup.subscribers
+        nearest = populated(table.generations, members)
+        if nearest is not None:
+            some = drawn(members[nearest], self._node, self._settings.z, self._host.random)
+            table.merge(nearest, some, self._host.now())
+
+    def subscribe(self, topic: Topic) -> None:
+        community = self._communities.get(topic)
+        if community is not None and community.subscribed:
+            raise AlreadySubscribedError(
+                f"node {self._node} is subscribed to {topic!r} already; unsubscribe first"
+            )
+        community = self._enter(topic, "subscribe to")
+        community.subscribed = True
+        if community.joined:  # as a publisher
+            self._host.joined(topic)
+
+    def unsubscribe(self, topic: Topic) -> None:
+        community = self._communities.get(topic)
+        if community is None or not community.subscribed:
+            raise NotSubscribedError(
+                f"node {self._node} cannot unsubscribe from {topic!r}: it is not subscribed; subscribe first"
+            )
+        community.subscribed = False
+        self._leave_if_done(community)
+
+    def register(self, topic: Topic) -> None:
+        community = self._communities.get(topic)
+        if community is not None and community.registered:
+            raise UsageError(f"node {self._node} is registered on {topic!r} already; unregister first")
+        self._enter(topic, "register on").registered = True
+
+    def unregister(self, topic: Topic) -> None:
+        community = self._communities.get(topic)
+        if community is None or not community.registered:
+            raise UsageError(f"node {self._node} is not registered on {topic!r}; register first")
+        community.registered = False
+        self._leave_if_done(community)
+
+    def publish(self, topic: Topic, payload: bytes, *, upward: float | None = None) -> EventId:
+        """`upward`: with this probability, not p_sel, each process passes this event up; 1 for all."""
+        community = self._communities.get(topic)
+        if community is None:
+            raise NotSubscribedError(
+                f"node {self._node} cannot publish to {topic!r}: it has no part in that community; "
+                "subscribe or register first"
+            )
+        if upward is not None and not 0 <= upward <= 1:
+            raise UsageError(f"upward = {upward} is no probability; give a number from 0 to 1, or None")
+        event = Event(EventId(self._node, self._counter), topic, frozenset(), payload)
+        self._counter += 1
+        self._host.published(event)
+        self._take(community, Pub(event, topic, upward), self._host.now())
+        return event.id
+
+    # -- participating --------------------------------------------------------------------
+
+    def _enter(self, topic: Topic, purpose: str) -> Community:
+        """The community of a topic, which this process joins if it has no part in it yet."""
+        community = self._communities.get(topic)
+        if community is not None:
+            return community
+        if self._static:
+            raise UsageError(
+                f"node {self._node} cannot {purpose} {topic!r}: static tables never change; "
+                'let it be a subscriber from the start, or take membership = "unstructured"'
+            )
+        community = self._participate(topic)
+        self._contacts.announce(topic, present=True)
+        community.membership.join()
+        self._linking.look_after(community)
+        return community
+
+    def _participate(self, topic: Topic) -> Community:
+        settings, now_us = self._settings, self._host.now()
+        tables = tuple(
+            SuperTopicTable(self._node, ((parent,), *self._hierarchy.generations(parent)), parent, settings.z)
+            for parent in self._hierarchy.parents(topic)
+        )
+        # What it saw before in communities that it has left is older, and never comes anew.
+        log = EventLog(settings.keep_events, self._floors)
+        community = Community(topic, self._membership(topic), tables, log, now_us)
+        self._communities[topic] = community
+        if not self._static and tables:
+            self._linking.begin(community)
+        if not self._static and settings.membership != "unstructured":
+            self._set_timer(topic, "announce", self._host.random.random() * settings.refresh_ms)
+        if settings.repairs:
+            self._set_timer(topic, "repair", self._host.random.random() * settings.repair_ms)
+        return community
+
+    def _membership(self, topic: Topic) -> Membership:
+        match self._settings.membership:
+            case "static":
+                return StaticTables(self._around, topic)
+            case "structured":
+                return Structured(self._around, topic, self._directory)
+            case _:
+                return Scamp(self._around, topic)
+
+    def _leave_if_done(self, community: Community) -> None:
+        """Leave a community of which the process is neither a subscriber nor a publisher any more."""
+        if community.subscribed or community.registered:
+            return
+        topic = community.topic
+        community.membership.leave()
+        self._contacts.announce(topic, present=False)
+        self._searches.stop(topic)
+        self._linking.end(community)
+        for what in ("announce", "repair"):
+            self._host.cancel_timer(Timer(topic, what))
+        for source, sequence in community.log.floors().items():
+            self._floors[source] = max(self._floors.get(source, -1), sequence)
+        del self._communities[topic]
+
+    def _become_joined(self, topic: Topic) -> None:
+        community = self._communities[topic]
+        if not community.joined:
+            community.joined = True
+            if community.subscribed:
+                self._host.joined(topic)
+
+    def _set_timer(self, topic: Topic, what: str, after_ms: float) -> None:
+        self._host.set_timer(Timer(topic, what), round(after_ms * 1000))
+
+    # -- what the membership turns to -----------------------------------------------------
+
+    def _search_group(self, topic: Topic) -> None:
+        self._searches.start(SearchKey(topic, None), ((topic,),))
+
+    def _links_of(self, topic: Topic) -> tuple[Links, ...]:
+        community = self._communities.get(topic)
+        return () if community is None else community.links()
+
+    def _merge_links(self, topic: Topic, found: Sequence[Links]) -> None:
+        community = self._communities.get(topic)
+        if community is not None:
+            for links in found:
+                self._linking.merge(community, links.parent, links.of, links.members)
+
+    def _known(self, topic: Topic) -> tuple[NodeId, ...]:
+        """Psi: some processes of a topic, this one first if it is among them."""
+        community, z = self._communities.get(topic), self._settings.z
+        if community is not None and community.joined:
+            return (self._node, *community.membership.view.sample(self._host.random, z - 1))
+        for other in self._communities.values():
+            for table in other.tables:
+                if table.of == topic and table.view:
+                    return table.view.members
+        return ()
+
+    def _found(self, key: SearchKey, answer: AnsContact) -> None:
+        community = self._communities.get(key.topic)
+        if community is None:
+            return
+        if key.parent is None:
+            community.membership.found(answer.members, answer.size)
+        else:
+            self._linking.merge(community, key.parent, answer.of, answer.members)
+
+    def _exhausted(self, key: SearchKey) -> None:
+        community = self._communities.get(key.topic)
+        if community is not None and key.parent is None:
+            community.membership.found((), None)
+
+    # -- dissemination: section 3.5 -------------------------------------------------------
+
+    def _take(self, community: Community, pub: Pub, born_us: int, *, spread: bool = True) -> None:
+        """RECEIVE, of an event that this process may have seen in this community (figure 7)."""
+        event = pub.event
+        is_new = not any(event.id in each.log for each in self._communities.values())
+        if not community.log.add(event, born_us, pub.upward):
+            return
+        if spread:
+            self._disseminate(community, pub)
+        if is_new and self._is_subscriber(event.topic):
+            self._host.deliver(event)
+        for above in self._communities.values():  # this process is a link itself, at no cost
+            if above is not community and self._hierarchy.covers(above.topic, event.topic):
+                self._take(above, Pub(event, above.topic, pub.upward), born_us)
+
+    def _disseminate(self, community: Community, pub: Pub) -> None:
+        event, upward, random, send = pub.event, pub.upward, self._host.random, self._host.send
+        for node, of in community.upward(random, self._settings, upward):
+            send(node, Pub(event, of, upward))
+        onward = pub if type(pub) is Pub else Pub(event, pub.community, upward)
+        for node in community.targets(random):
+            send(node, onward)
+
+    def _is_subscriber(self, topic: Topic) -> bool:
+        """Whether the application expects the events of a topic."""
+        return any(
+            each.subscribed and self._hierarchy.covers(each.topic, topic)
+            for each in self._communities.values()
+        )
+
+    # -- everybody's side -----------------------------------------------------------------
+
+    def receive(self, sender: NodeId, message: Message) -> None:
+        if isinstance(message, Pub):
+            self._on_pub(sender, message)
+        elif isinstance(message, AnsContact):
+            self._on_ans_contact(message)
+        elif isinstance(message, GroupMessage):
+            if not self._contacts.receive(sender, message) and not self._directory.receive(sender, message):
+                self._on_group_message(sender, message)
+        else:
+            raise PeerError(f"node {sender} sent a {message.kind}, which CAMCAST does not know")
+
+    def _on_pub(self, sender: NodeId, pub: Pub) -> None:
+        community = self._communities.get(pub.community)
+        if community is None:
+            self._host.send(sender, Gone(pub.community))
+            return
+        if not self._hierarchy.covers(community.topic, pub.event.topic):
+            raise PeerError(
+                f"node {sender} sent an event of {pub.event.topic!r} to the community of {pub.community!r}, "
+                "which does not include it"
+            )
+        now_us = self._host.now()
+        if isinstance(pub, Repair):
+            if pub.age_us <= now_us - community.since_us:
+                self._take(community, pub, now_us - pub.age_us, spread=pub.spread)
+        else:
+            self._take(community, pub, now_us)
+
+    def _on_ans_contact(self, answer: AnsContact) -> None:
+        community = self._communities.get(answer.topic)
+        if community is None:
+            return
+        if answer.parent is None and not answer.members and self._settings.membership == "structured":
+            community.membership.found((), answer.size)
+        self._searches.answered(answer)
+
+    def _on_group_message(self, sender: NodeId, message: GroupMessage) -> None:
+        community = self._communities.get(message.topic)
+        if isinstance(message, Want):
+            source = self._communities.get(message.source)
+            if source is not None:
+                self._repairer.grant(sender, message, source)
+        elif isinstance(message, Gone):
+            self._on_gone(sender, message.topic)
+        elif self._linking.receive(sender, message, community, self._communities, self._known):
+            return
+        elif community is None:
+            self._host.send(sender, Gone(message.topic))
+        elif isinstance(message, Digest):
+            self._repairer.answer(sender, message, community)
+        elif not community.membership.receive(sender, message):
+            raise PeerError(f"node {sender} sent a {message.kind}, which CAMCAST does not know here")
+
+    def _on_gone(self, node: NodeId, topic: Topic) -> None:
+        """`node` has no part in `topic`: no table goes on naming it there."""
+        if self._static:
+            return
+        for community in self._communities.values():
+            if community.topic == topic:
+                community.membership.gone(node)
+            self._linking.gone(community, node, topic)
+
+    def timer(self, key: TimerKey) -> None:
+        assert isinstance(key, Timer), "every timer of CAMCAST is a Timer"
+        community = self._communities.get(key.topic)
+        if community is None:
+            return
+        if key.what == "search":
+            self._searches.timer(SearchKey(key.topic, key.parent))
+        elif key.what == "repair":
+            self._repairer.compare(community)
+            self._set_timer(key.topic, "repair", self._settings.repair_ms)
+        elif key.what == "announce":
+            self._contacts.announce(key.topic, present=True)
+            self._set_timer(key.topic, "announce", self._settings.refresh_ms)
+        elif not self._linking.timer(key, community):
+            community.membership.timer(key.what)

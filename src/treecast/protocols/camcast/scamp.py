@@ -1,0 +1,259 @@
+"""SCAMP: a group's membership by gossip alone (Ganesh, Kermarrec, Massoulie; CAMCAST's [24]).
+
+A subscription goes a few random steps from the contact given to another (indirection);
+that one sends a copy to everyone in its view, and each copy wanders until a view keeps it,
+with probability 1 / (1 + its size). Views so come to hold ln N processes on average, though
+nobody knows N. Who leaves tells those who have him in their views (his in-view) whom to
+take instead, from his own view. A subscription lasts for a lease and is renewed through
+somebody in the view, so that the crashed are forgotten; who hears no heartbeats is in
+nobody's view and subscribes again.
+
+Invariants:
+- only its owner changes a view: others ask by messages;
+- nobody keeps a subscription of itself, and none twice;
+- a copy is kept or has found that all whom it could reach have it: none is lost by design.
+"""
+
+import math
+from collections.abc import Sequence
+
+from treecast.core import Message, NodeId, Topic
+from treecast.protocols.camcast.membership import Membership, Surroundings, drawn
+from treecast.protocols.camcast.messages import Beat, Forward, Join, Kept, Replace, Welcome
+
+HOPS_MAX = 64
+"""After so many hops a copy is kept by whoever has it: more than a view that is full keeps it off."""
+OWN_WEIGHT = 0.1
+"""How much of a running mean is the process's own view; the rest is what neighbours tell."""
+BRIDGES = 3
+"""So many processes of a group look for others of it besides, in each lease: two groups that came up at the
+same time, each taking itself for the whole, so find one another."""
+OFFSET = 0.42
+"""Each newcomer adds one entry and as many copies as a view holds: after N subscriptions a view holds
+H_N - 1 = ln N - 0.42 on average."""
+
+
+class Scamp(Membership):
+    """One process's partial view and in-view."""
+
+    def __init__(self, around: Surroundings, topic: Topic) -> None:
+        super().__init__(around, topic)
+        self._leases_us: dict[NodeId, int] = {}  # of whom is in the view, until when
+        self._in_view: dict[NodeId, int] = {}  # who has this process in his view, and when he last said so
+        self._mean = 0.0  # of the sizes of views, here and around
+        self._told: list[tuple[int, float]] = []  # since the last beat: others' sizes and means
+        self._heard_us = 0
+        self._renew_us = 0
+        self._standing = False
+        self._bridging = False  # subscribing through somebody who may be of a part cut off from this one
+        self._lease_us = round(self._settings.lease_ms * 1000)
+        self._isolation_us = round(self._settings.isolation_ms * 1000)
+
+    @property
+    def in_view(self) -> tuple[NodeId, ...]:
+        return tuple(self._in_view)
+
+    def size(self) -> float:
+        if self._settings.size is not None:
+            return self._settings.size
+        if not self.view:
+            return 1.0
+        return max(2.0, math.exp(self._mean / (self._settings.extra_copies + 1) + OFFSET))
+
+    # -- coming and going -----------------------------------------------------------------
+
+    def begin(self, members: Sequence[NodeId]) -> None:
+        """Views as subscriptions one after the other would have left them, on average."""
+        random = self._host.random
+        mean = (math.log(len(members)) - OFFSET) * (self._settings.extra_copies + 1)
+        whole = math.floor(mean)
+        count = max(1, whole + (random.random() < mean - whole))
+        self._mean = max(1.0, mean)
+        for node in drawn(members, self._node, count, random):
+            self._take(node, self._lease_us + random.randrange(self._lease_us))
+        self._stand()
+        self._renew_us = self._host.now() + random.randrange(self._lease_us)
+
+    def join(self) -> None:
+        self._around.search(self.topic)
+
+    def found(self, members: Sequence[NodeId], size: int | None) -> None:
+        """Subscribe through one of them; if it stands in the group, that joins the two parts of it."""
+        others = [node for node in members if node != self._node and node not in self.view]
+        if others:
+            self._bridging = self._standing
+            self._subscribe(self._host.random.choice(others), renewal=self._standing)
+        elif not members and not self._standing:  # it is the group, and goes on looking for others
+            self._stand()
+            self._around.joined(self.topic)
+
+    def leave(self) -> None:
+        view, holders = self.view.members, list(self._in_view)
+        substituted = len(holders) - (self._settings.extra_copies + 1)
+        for place, holder in enumerate(holders):
+            substitute = view[place % len(view)] if view and place < substituted else None
+            if substitute == holder:
+                substitute = None
+            self._host.send(holder, Replace(self.topic, substitute))
+        self._standing = False
+        self.view.clear()
+        self._leases_us.clear()
+        self._in_view.clear()
+        self._cancel_timers("beat", "join")
+
+    def _stand(self) -> None:
+        self._standing = True
+        now_us = self._host.now()
+        self._heard_us = now_us
+        self._renew_us = now_us + self._lease_us
+        period_ms = self._settings.heartbeat_ms
+        self._set_timer("beat", self._host.random.random() * period_ms)
+
+    def _subscribe(self, contact: NodeId, *, renewal: bool = False) -> None:
+        steps = self._settings.indirection
+        self._host.send(contact, Join(self.topic, self._node, steps, renewal))
+        if not renewal:
+            self._set_timer("join", self._settings.search_ms * 2)
+
+    # -- messages -------------------------------------------------------------------------
+
+    def receive(self, sender: NodeId, message: Message) -> bool:
+        match message:
+            case Beat():
+                self._on_beat(sender, message)
+            case Forward():
+                self._on_forward(message)
+            case Join():
+                self._on_join(sender, message)
+            case Kept():
+                self._in_view[sender] = self._host.now()
+            case Welcome():
+                self._on_welcome(sender, message)
+            case Replace():
+                self._on_replace(sender, message)
+            case _:
+                return False
+        return True
+
+    def _on_join(self, sender: NodeId, join: Join) -> None:
+        subscriber, random = join.subscriber, self._host.random
+        if join.steps and (onward := self.view.choice(random, {subscriber, sender})) is not None:
+            self._host.send(onward, Join(self.topic, subscriber, join.steps - 1, join.renewal))
+            return
+        if subscriber == self._node:  # its own renewal has come back
+            return
+        others = [node for node in self.view if node != subscriber]
+        for node in others + self.view.sample(random, self._settings.extra_copies, {subscriber}):
+            self._host.send(node, Forward(self.topic, subscriber, HOPS_MAX))
+        if not others:
+            self._keep(subscriber)
+        self._host.send(subscriber, Welcome(self.topic, self._mean, self._around.links(self.topic)))
+
+    def _on_forward(self, forward: Forward) -> None:
+        """Keep the copy with probability 1 / (1 + view), or pass it on."""
+        subscriber, random = forward.subscriber, self._host.random
+        mine = subscriber == self._node
+        if not mine and subscriber in self.view:
+            self._leases_us[subscriber] = self._host.now() + self._lease_us
+        elif not mine and random.random() * (1 + len(self.view)) < 1:
+            self._keep(subscriber)
+            return
+        onward = self.view.choice(random, {subscriber}) if forward.hops else None
+        if onward is not None:
+            self._host.send(onward, Forward(self.topic, subscriber, forward.hops - 1))
+        elif not mine:
+            self._keep(subscriber)
+
+    def _keep(self, subscriber: NodeId) -> None:
+        self._take(subscriber, self._lease_us)
+        self._host.send(subscriber, Kept(self.topic))
+
+    def _take(self, node: NodeId, lease_us: int) -> None:
+        if self.view.add(node) or node in self.view:
+            self._leases_us[node] = self._host.now() + lease_us
+
+    def _on_welcome(self, contact: NodeId, welcome: Welcome) -> None:
+        self._cancel_timers("join")
+        self._around.merge(self.topic, welcome.links)
+        self._heard_us = self._host.now()
+        if not self._standing:
+            self._mean = max(1.0, welcome.mean)
+            self._stand()
+            self._keep(contact)
+            self._around.joined(self.topic)
+        elif self._bridging or not self.view:
+            self._bridging = False
+            self._keep(contact)
+
+    def _on_replace(self, sender: NodeId, replace: Replace) -> None:
+        substitute = replace.substitute
+        self._leases_us.pop(sender, None)
+        self._in_view.pop(sender, None)
+        if substitute is None or substitute in self.view:
+            self.view.discard(sender)
+        elif self.view.replace(sender, substitute) and substitute in self.view:
+            self._keep(substitute)
+
+    def gone(self, node: NodeId) -> None:
+        super().gone(node)
+        self._leases_us.pop(node, None)
+        self._in_view.pop(node, None)
+
+    # -- heartbeats, leases, isolation ----------------------------------------------------
+
+    def _on_beat(self, sender: NodeId, beat: Beat) -> None:
+        self._heard_us = self._host.now()
+        self._in_view[sender] = self._heard_us
+        self._told.append((beat.size, beat.mean))
+        self._around.merge(self.topic, beat.links)
+
+    def timer(self, what: str) -> None:
+        if what == "join":  # the contact has not answered: look for another
+            self._around.search(self.topic)
+        elif what == "beat":
+            self._beat()
+
+    def _beat(self) -> None:
+        now_us = self._host.now()
+        self._forget(now_us)
+        self._average()
+        links = self._around.links(self.topic)
+        for node in self.view:
+            self._host.send(node, Beat(self.topic, len(self.view), self._mean, links))
+        if not self.view or self._isolated:
+            self._return()
+        elif now_us >= self._renew_us:
+            self._renew_us = now_us + self._lease_us
+            contact = self.view.choice(self._host.random)
+            if contact is not None:
+                self._subscribe(contact, renewal=True)
+            if self._host.random.random() * self.size() < BRIDGES:
+                self._around.search(self.topic)
+        self._set_timer("beat", self._settings.heartbeat_ms)
+
+    @property
+    def _isolated(self) -> bool:
+        return self._host.now() - self._heard_us > self._isolation_us
+
+    def _return(self) -> None:
+        """Nobody seems to know this process: subscribe again, through whom it knows, and by searching."""
+        contact = self.view.choice(self._host.random)
+        if contact is not None:
+            self._subscribe(contact, renewal=True)
+        self._around.search(self.topic)
+
+    def _forget(self, now_us: int) -> None:
+        for node in [node for node, until_us in self._leases_us.items() if until_us <= now_us]:
+            self.view.discard(node)
+            del self._leases_us[node]
+        silent_us = now_us - self._isolation_us
+        for node in [node for node, heard_us in self._in_view.items() if heard_us < silent_us]:
+            del self._in_view[node]
+
+    def _average(self) -> None:
+        """Views are told of in proportion to their sizes, so each counts by the inverse of its size."""
+        own = float(len(self.view))
+        told, self._told = self._told, []
+        weight = sum(1 / max(1, size) for size, _ in told)
+        around = sum(mean / max(1, size) for size, mean in told) / weight if weight else self._mean
+        self._mean = OWN_WEIGHT * own + (1 - OWN_WEIGHT) * around
