@@ -20,11 +20,8 @@ from collections.abc import Sequence
 
 from treecast.core import (
     AlreadySubscribedError,
-    Event,
     EventId,
     Host,
-    Machine,
-    Message,
     NodeId,
     NotSubscribedError,
     PeerError,
@@ -32,12 +29,11 @@ from treecast.core import (
     TimerKey,
     Topic,
     UsageError,
-    first_sequence,
 )
 from treecast.protocols.camcast.community import Community
+from treecast.protocols.camcast.groups import GroupMachine
 from treecast.protocols.camcast.linking import Linking
-from treecast.protocols.camcast.lookup import Directory, LookupContacts
-from treecast.protocols.camcast.membership import Membership, StaticTables, Surroundings, Timer, drawn
+from treecast.protocols.camcast.membership import Membership, Timer, drawn
 from treecast.protocols.camcast.messages import (
     AnsContact,
     Digest,
@@ -48,46 +44,27 @@ from treecast.protocols.camcast.messages import (
     Repair,
     Want,
 )
-from treecast.protocols.camcast.neighbourhood import Neighbourhood
 from treecast.protocols.camcast.repair import Repairer
-from treecast.protocols.camcast.scamp import Scamp
-from treecast.protocols.camcast.search import Contacts, Searches, SearchKey
+from treecast.protocols.camcast.search import SearchKey
 from treecast.protocols.camcast.settings import CamcastSettings
-from treecast.protocols.camcast.structured import Structured
 from treecast.protocols.camcast.super_table import SuperTopicTable, populated
 from treecast.protocols.setup import Setup
 from treecast.protocols.vcube.view import is_member
 from treecast.structures.event_log import EventLog
 
 
-class Camcast(Machine):
+class Camcast(GroupMachine):
     """One process of CAMCAST."""
 
     def __init__(self, host: Host, node: NodeId, setup: Setup) -> None:
         settings = setup.settings
         assert isinstance(settings, CamcastSettings), "the registry names the class of settings"
-        self._host = host
-        self._node = node
-        self._setup = setup
-        self._settings = settings
-        self._hierarchy = setup.hierarchy
-        self._static = settings.membership == "static"
-        self._counter = first_sequence(host.life)
+        super().__init__(host, node, setup, settings)
+        self._camcast = settings
         self._communities: dict[Topic, Community] = {}
         self._floors: dict[Source, int] = {}  # what was seen in communities that it has left
-        self._directory = Directory(host, node, setup)
-        contacts: Contacts = (
-            Neighbourhood(host, node, setup, self._known)
-            if settings.membership == "unstructured"
-            else LookupContacts(self._directory, settings.z)
-        )
-        self._contacts = contacts
-        self._searches = Searches(host, contacts, settings.search_ms, self._found, self._exhausted)
         self._linking = Linking(host, settings, self._searches)
         self._repairer = Repairer(host, settings)
-        self._around = Surroundings(
-            host, node, settings, self._become_joined, self._search_group, self._links_of, self._merge_links
-        )
 
     @property
     def communities(self) -> tuple[Community, ...]:
@@ -113,7 +90,7 @@ class Camcast(Machine):
         members = self._setup.subscribers
         nearest = populated(table.generations, members)
         if nearest is not None:
-            some = drawn(members[nearest], self._node, self._settings.z, self._host.random)
+            some = drawn(members[nearest], self._node, self._camcast.z, self._host.random)
             table.merge(nearest, some, self._host.now())
 
     def subscribe(self, topic: Topic) -> None:
@@ -159,9 +136,7 @@ class Camcast(Machine):
             )
         if upward is not None and not 0 <= upward <= 1:
             raise UsageError(f"upward = {upward} is no probability; give a number from 0 to 1, or None")
-        event = Event(EventId(self._node, self._counter), topic, frozenset(), payload)
-        self._counter += 1
-        self._host.published(event)
+        event = self._new_event(topic, payload)
         self._take(community, Pub(event, topic, upward), self._host.now())
         return event.id
 
@@ -172,11 +147,7 @@ class Camcast(Machine):
         community = self._communities.get(topic)
         if community is not None:
             return community
-        if self._static:
-            raise UsageError(
-                f"node {self._node} cannot {purpose} {topic!r}: static tables never change; "
-                'let it be a subscriber from the start, or take membership = "unstructured"'
-            )
+        self._refuse_static(purpose, topic)
         community = self._participate(topic)
         self._contacts.announce(topic, present=True)
         community.membership.join()
@@ -184,7 +155,7 @@ class Camcast(Machine):
         return community
 
     def _participate(self, topic: Topic) -> Community:
-        settings, now_us = self._settings, self._host.now()
+        settings, now_us = self._camcast, self._host.now()
         tables = tuple(
             SuperTopicTable(self._node, ((parent,), *self._hierarchy.generations(parent)), parent, settings.z)
             for parent in self._hierarchy.parents(topic)
@@ -195,32 +166,19 @@ class Camcast(Machine):
         self._communities[topic] = community
         if not self._static and tables:
             self._linking.begin(community)
-        if not self._static and settings.membership != "unstructured":
-            self._set_timer(topic, "announce", self._host.random.random() * settings.refresh_ms)
+        self._begin_announcing(topic)
         if settings.repairs:
             self._set_timer(topic, "repair", self._host.random.random() * settings.repair_ms)
         return community
-
-    def _membership(self, topic: Topic) -> Membership:
-        match self._settings.membership:
-            case "static":
-                return StaticTables(self._around, topic)
-            case "structured":
-                return Structured(self._around, topic, self._directory)
-            case _:
-                return Scamp(self._around, topic)
 
     def _leave_if_done(self, community: Community) -> None:
         """Leave a community of which the process is neither a subscriber nor a publisher any more."""
         if community.subscribed or community.registered:
             return
         topic = community.topic
-        community.membership.leave()
-        self._contacts.announce(topic, present=False)
-        self._searches.stop(topic)
+        self._leave_group(community.membership)
         self._linking.end(community)
-        for what in ("announce", "repair"):
-            self._host.cancel_timer(Timer(topic, what))
+        self._host.cancel_timer(Timer(topic, "repair"))
         for source, sequence in community.log.floors().items():
             self._floors[source] = max(self._floors.get(source, -1), sequence)
         del self._communities[topic]
@@ -232,13 +190,11 @@ class Camcast(Machine):
             if community.subscribed:
                 self._host.joined(topic)
 
-    def _set_timer(self, topic: Topic, what: str, after_ms: float) -> None:
-        self._host.set_timer(Timer(topic, what), round(after_ms * 1000))
-
     # -- what the membership turns to -----------------------------------------------------
 
-    def _search_group(self, topic: Topic) -> None:
-        self._searches.start(SearchKey(topic, None), ((topic,),))
+    def _group(self, topic: Topic) -> Membership | None:
+        community = self._communities.get(topic)
+        return None if community is None else community.membership
 
     def _links_of(self, topic: Topic) -> tuple[Links, ...]:
         community = self._communities.get(topic)
@@ -251,10 +207,12 @@ class Camcast(Machine):
                 self._linking.merge(community, links.parent, links.of, links.members)
 
     def _known(self, topic: Topic) -> tuple[NodeId, ...]:
-        """Psi: some processes of a topic, this one first if it is among them."""
-        community, z = self._communities.get(topic), self._settings.z
-        if community is not None and community.joined:
-            return (self._node, *community.membership.view.sample(self._host.random, z - 1))
+        """Psi, of a community of this process, or of one that a super-topic table of it is for."""
+        community = self._communities.get(topic)
+        if community is None or community.joined:
+            known = super()._known(topic)
+            if known:
+                return known
         for other in self._communities.values():
             for table in other.tables:
                 if table.of == topic and table.view:
@@ -263,17 +221,10 @@ class Camcast(Machine):
 
     def _found(self, key: SearchKey, answer: AnsContact) -> None:
         community = self._communities.get(key.topic)
-        if community is None:
-            return
-        if key.parent is None:
-            community.membership.found(answer.members, answer.size)
-        else:
+        if community is not None and key.parent is not None:
             self._linking.merge(community, key.parent, answer.of, answer.members)
-
-    def _exhausted(self, key: SearchKey) -> None:
-        community = self._communities.get(key.topic)
-        if community is not None and key.parent is None:
-            community.membership.found((), None)
+        else:
+            super()._found(key, answer)
 
     # -- dissemination: section 3.5 -------------------------------------------------------
 
@@ -293,7 +244,7 @@ class Camcast(Machine):
 
     def _disseminate(self, community: Community, pub: Pub) -> None:
         event, upward, random, send = pub.event, pub.upward, self._host.random, self._host.send
-        for node, of in community.upward(random, self._settings, upward):
+        for node, of in community.upward(random, self._camcast, upward):
             send(node, Pub(event, of, upward))
         onward = pub if type(pub) is Pub else Pub(event, pub.community, upward)
         for node in community.targets(random):
@@ -307,17 +258,6 @@ class Camcast(Machine):
         )
 
     # -- everybody's side -----------------------------------------------------------------
-
-    def receive(self, sender: NodeId, message: Message) -> None:
-        if isinstance(message, Pub):
-            self._on_pub(sender, message)
-        elif isinstance(message, AnsContact):
-            self._on_ans_contact(message)
-        elif isinstance(message, GroupMessage):
-            if not self._contacts.receive(sender, message) and not self._directory.receive(sender, message):
-                self._on_group_message(sender, message)
-        else:
-            raise PeerError(f"node {sender} sent a {message.kind}, which CAMCAST does not know")
 
     def _on_pub(self, sender: NodeId, pub: Pub) -> None:
         community = self._communities.get(pub.community)
@@ -336,38 +276,24 @@ class Camcast(Machine):
         else:
             self._take(community, pub, now_us)
 
-    def _on_ans_contact(self, answer: AnsContact) -> None:
-        community = self._communities.get(answer.topic)
-        if community is None:
-            return
-        if answer.parent is None and not answer.members and self._settings.membership == "structured":
-            community.membership.found((), answer.size)
-        self._searches.answered(answer)
-
-    def _on_group_message(self, sender: NodeId, message: GroupMessage) -> None:
+    def _on_group_message(self, sender: NodeId, message: GroupMessage) -> bool:
         community = self._communities.get(message.topic)
         if isinstance(message, Want):
             source = self._communities.get(message.source)
             if source is not None:
                 self._repairer.grant(sender, message, source)
-        elif isinstance(message, Gone):
-            self._on_gone(sender, message.topic)
-        elif self._linking.receive(sender, message, community, self._communities, self._known):
-            return
-        elif community is None:
-            self._host.send(sender, Gone(message.topic))
-        elif isinstance(message, Digest):
+        elif isinstance(message, Digest) and community is not None:
             self._repairer.answer(sender, message, community)
-        elif not community.membership.receive(sender, message):
-            raise PeerError(f"node {sender} sent a {message.kind}, which CAMCAST does not know here")
+        else:
+            return self._linking.receive(sender, message, community, self._communities, self._known)
+        return True
 
     def _on_gone(self, node: NodeId, topic: Topic) -> None:
         """`node` has no part in `topic`: no table goes on naming it there."""
         if self._static:
             return
+        super()._on_gone(node, topic)
         for community in self._communities.values():
-            if community.topic == topic:
-                community.membership.gone(node)
             self._linking.gone(community, node, topic)
 
     def timer(self, key: TimerKey) -> None:
@@ -375,13 +301,8 @@ class Camcast(Machine):
         community = self._communities.get(key.topic)
         if community is None:
             return
-        if key.what == "search":
-            self._searches.timer(SearchKey(key.topic, key.parent))
-        elif key.what == "repair":
+        if key.what == "repair":
             self._repairer.compare(community)
-            self._set_timer(key.topic, "repair", self._settings.repair_ms)
-        elif key.what == "announce":
-            self._contacts.announce(key.topic, present=True)
-            self._set_timer(key.topic, "announce", self._settings.refresh_ms)
+            self._set_timer(key.topic, "repair", self._camcast.repair_ms)
         elif not self._linking.timer(key, community):
-            community.membership.timer(key.what)
+            super().timer(key)

@@ -70,8 +70,12 @@ class Join(GroupMessage, frozen=True, gc=False, array_like=True):
     """A subscription on its way to the contact that will spread it."""
 
     subscriber: NodeId
+    number: int
+    """Of the subscriber's subscriptions; copies of one are told from those of another by it."""
     steps: int
-    renewal: bool = False
+    """Random steps that are left to go; below 0 those that were gone beyond."""
+    copies: int
+    """How many a renewal asks for; 0: as many as the contact's view holds."""
 
     kind: ClassVar[str] = "JOIN"
 
@@ -80,6 +84,7 @@ class Forward(GroupMessage, frozen=True, gc=False, array_like=True):
     """One copy of a subscription, looking for a view that keeps it."""
 
     subscriber: NodeId
+    number: int
     hops: int
 
     kind: ClassVar[str] = "FORWARD"
@@ -88,12 +93,16 @@ class Forward(GroupMessage, frozen=True, gc=False, array_like=True):
 class Kept(GroupMessage, frozen=True, gc=False, array_like=True):
     """The sender has taken the receiver into its view."""
 
+    besides: bool
+    """As its contact or in a leaver's place, so besides the copies of a subscription."""
+
     kind: ClassVar[str] = "KEPT"
 
 
 class Welcome(GroupMessage, frozen=True, gc=False, array_like=True):
-    """The contact has spread the receiver's subscription."""
+    """The contact has spread the receiver's subscription, in so many copies."""
 
+    copies: int
     mean: float
     links: tuple[Links, ...]
 

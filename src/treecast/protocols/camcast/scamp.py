@@ -8,10 +8,16 @@ take instead, from his own view. A subscription lasts for a lease and is renewed
 somebody in the view, so that the crashed are forgotten; who hears no heartbeats is in
 nobody's view and subscribes again.
 
+How many views should hold a process is settled when it subscribes, and changes only with
+contacts and leavers (`_due`): a renewal asks for as many copies. Were it as many as the
+contact's view holds, as the first time, the mean would wander off, since nothing pulls
+it back: SCAMP's ln N comes from the order in which processes came, not from their number.
+
 Invariants:
 - only its owner changes a view: others ask by messages;
 - nobody keeps a subscription of itself, and none twice;
-- a copy is kept or has found that all whom it could reach have it: none is lost by design.
+- of one subscription each view keeps or renews at most one copy: the others wander on;
+- who is told that he is in nobody's view any more, or finds his own empty, subscribes again.
 """
 
 import math
@@ -19,10 +25,12 @@ from collections.abc import Sequence
 
 from treecast.core import Message, NodeId, Topic
 from treecast.protocols.camcast.membership import Membership, Surroundings, drawn
-from treecast.protocols.camcast.messages import Beat, Forward, Join, Kept, Replace, Welcome
+from treecast.protocols.camcast.messages import Beat, Forward, Gone, Join, Kept, Replace, Welcome
 
-HOPS_MAX = 64
+HOPS_MAX = 32
 """After so many hops a copy is kept by whoever has it: more than a view that is full keeps it off."""
+ACCEPTED = 2
+"""A contact with so many in its in-view or fewer always spreads a subscription whose steps are done."""
 OWN_WEIGHT = 0.1
 """How much of a running mean is the process's own view; the rest is what neighbours tell."""
 BRIDGES = 3
@@ -38,7 +46,10 @@ class Scamp(Membership):
 
     def __init__(self, around: Surroundings, topic: Topic) -> None:
         super().__init__(around, topic)
-        self._leases_us: dict[NodeId, int] = {}  # of whom is in the view, until when
+        # Of whom is in the view: until when, and by which of his subscriptions.
+        self._leases: dict[NodeId, tuple[int, int]] = {}
+        self._due = 1  # how many views should hold this process
+        self._number = 0  # of its subscriptions
         self._in_view: dict[NodeId, int] = {}  # who has this process in his view, and when he last said so
         self._mean = 0.0  # of the sizes of views, here and around
         self._told: list[tuple[int, float]] = []  # since the last beat: others' sizes and means
@@ -70,7 +81,8 @@ class Scamp(Membership):
         count = max(1, whole + (random.random() < mean - whole))
         self._mean = max(1.0, mean)
         for node in drawn(members, self._node, count, random):
-            self._take(node, self._lease_us + random.randrange(self._lease_us))
+            self._take(node, 0, self._lease_us + random.randrange(self._lease_us))
+        self._due = count
         self._stand()
         self._renew_us = self._host.now() + random.randrange(self._lease_us)
 
@@ -95,9 +107,12 @@ class Scamp(Membership):
             if substitute == holder:
                 substitute = None
             self._host.send(holder, Replace(self.topic, substitute))
+        for node in view:
+            if node not in self._in_view:
+                self._host.send(node, Gone(self.topic))
         self._standing = False
         self.view.clear()
-        self._leases_us.clear()
+        self._leases.clear()
         self._in_view.clear()
         self._cancel_timers("beat", "join")
 
@@ -110,8 +125,10 @@ class Scamp(Membership):
         self._set_timer("beat", self._host.random.random() * period_ms)
 
     def _subscribe(self, contact: NodeId, *, renewal: bool = False) -> None:
+        self._number += 1
+        copies = self._due if renewal else 0
         steps = self._settings.indirection
-        self._host.send(contact, Join(self.topic, self._node, steps, renewal))
+        self._host.send(contact, Join(self.topic, self._node, self._number, steps, copies))
         if not renewal:
             self._set_timer("join", self._settings.search_ms * 2)
 
@@ -126,6 +143,7 @@ class Scamp(Membership):
             case Join():
                 self._on_join(sender, message)
             case Kept():
+                self._due += message.besides and sender not in self._in_view
                 self._in_view[sender] = self._host.now()
             case Welcome():
                 self._on_welcome(sender, message)
@@ -137,40 +155,52 @@ class Scamp(Membership):
 
     def _on_join(self, sender: NodeId, join: Join) -> None:
         subscriber, random = join.subscriber, self._host.random
-        if join.steps and (onward := self.view.choice(random, {subscriber, sender})) is not None:
-            self._host.send(onward, Join(self.topic, subscriber, join.steps - 1, join.renewal))
-            return
-        if subscriber == self._node:  # its own renewal has come back
-            return
-        others = [node for node in self.view if node != subscriber]
-        for node in others + self.view.sample(random, self._settings.extra_copies, {subscriber}):
-            self._host.send(node, Forward(self.topic, subscriber, HOPS_MAX))
+        # Walks come by in proportion to in-views: stopping in inverse proportion makes all as likely.
+        stays = join.steps <= 0 and random.random() * len(self._in_view) < ACCEPTED
+        onward = None if stays or join.steps < -HOPS_MAX else self.view.choice(random, {subscriber, sender})
+        if onward is not None:
+            steps = join.steps - 1
+            self._host.send(onward, Join(self.topic, subscriber, join.number, steps, join.copies))
+        elif subscriber != self._node:  # else its own renewal has come back
+            self._spread(subscriber, join)
+
+    def _spread(self, subscriber: NodeId, join: Join) -> None:
+        """Be the contact: send copies to everyone in the view, or as many as are asked for."""
+        random = self._host.random
+        others = self.view.sample(random, len(self.view), {subscriber})
+        copies = join.copies or max(1, len(others) + self._settings.extra_copies)
+        forward = Forward(self.topic, subscriber, join.number, HOPS_MAX)
+        for place in range(copies if others else 0):
+            self._host.send(others[place % len(others)], forward)
         if not others:
-            self._keep(subscriber)
-        self._host.send(subscriber, Welcome(self.topic, self._mean, self._around.links(self.topic)))
+            self._keep(subscriber, join.number)
+        self._host.send(subscriber, Welcome(self.topic, copies, self._mean, self._around.links(self.topic)))
 
     def _on_forward(self, forward: Forward) -> None:
         """Keep the copy with probability 1 / (1 + view), or pass it on."""
         subscriber, random = forward.subscriber, self._host.random
         mine = subscriber == self._node
-        if not mine and subscriber in self.view:
-            self._leases_us[subscriber] = self._host.now() + self._lease_us
-        elif not mine and random.random() * (1 + len(self.view)) < 1:
-            self._keep(subscriber)
+        held = self._leases.get(subscriber)
+        if held is not None and held[1] != forward.number:
+            self._keep(subscriber, forward.number)
+            return
+        if not mine and held is None and random.random() * (1 + len(self.view)) < 1:
+            self._keep(subscriber, forward.number)
             return
         onward = self.view.choice(random, {subscriber}) if forward.hops else None
         if onward is not None:
-            self._host.send(onward, Forward(self.topic, subscriber, forward.hops - 1))
-        elif not mine:
-            self._keep(subscriber)
+            copy = Forward(self.topic, subscriber, forward.number, forward.hops - 1)
+            self._host.send(onward, copy)
+        elif not mine and held is None:
+            self._keep(subscriber, forward.number)
 
-    def _keep(self, subscriber: NodeId) -> None:
-        self._take(subscriber, self._lease_us)
-        self._host.send(subscriber, Kept(self.topic))
+    def _keep(self, subscriber: NodeId, number: int, *, besides: bool = False) -> None:
+        self._take(subscriber, number, self._lease_us)
+        self._host.send(subscriber, Kept(self.topic, besides))
 
-    def _take(self, node: NodeId, lease_us: int) -> None:
+    def _take(self, node: NodeId, number: int, lease_us: int) -> None:
         if self.view.add(node) or node in self.view:
-            self._leases_us[node] = self._host.now() + lease_us
+            self._leases[node] = self._host.now() + lease_us, number
 
     def _on_welcome(self, contact: NodeId, welcome: Welcome) -> None:
         self._cancel_timers("join")
@@ -178,26 +208,30 @@ class Scamp(Membership):
         self._heard_us = self._host.now()
         if not self._standing:
             self._mean = max(1.0, welcome.mean)
+            self._due = welcome.copies
             self._stand()
-            self._keep(contact)
+            self._keep(contact, 0, besides=True)
             self._around.joined(self.topic)
         elif self._bridging or not self.view:
             self._bridging = False
-            self._keep(contact)
+            self._keep(contact, 0)  # for one lease: it comes on top of what is due
 
     def _on_replace(self, sender: NodeId, replace: Replace) -> None:
         substitute = replace.substitute
-        self._leases_us.pop(sender, None)
-        self._in_view.pop(sender, None)
-        if substitute is None or substitute in self.view:
-            self.view.discard(sender)
-        elif self.view.replace(sender, substitute) and substitute in self.view:
-            self._keep(substitute)
+        if substitute is not None and substitute not in self.view and sender in self.view:
+            self.view.replace(sender, substitute)
+            if substitute in self.view:
+                self._keep(substitute, 0, besides=True)
+        self.gone(sender)
 
     def gone(self, node: NodeId) -> None:
+        """`node` has left: it is in no view here, and no view of its holds this process any more."""
         super().gone(node)
-        self._leases_us.pop(node, None)
-        self._in_view.pop(node, None)
+        self._leases.pop(node, None)
+        if self._in_view.pop(node, None) is not None:
+            self._due = max(1, self._due - 1)
+        if self._standing and not (self.view and self._in_view):
+            self._return()
 
     # -- heartbeats, leases, isolation ----------------------------------------------------
 
@@ -236,16 +270,18 @@ class Scamp(Membership):
         return self._host.now() - self._heard_us > self._isolation_us
 
     def _return(self) -> None:
-        """Nobody seems to know this process: subscribe again, through whom it knows, and by searching."""
+        """Nobody seems to know this process: subscribe again, through whom it knows, else by searching."""
+        self._heard_us = self._host.now()  # as long again before the next time
         contact = self.view.choice(self._host.random)
         if contact is not None:
             self._subscribe(contact, renewal=True)
-        self._around.search(self.topic)
+        else:
+            self._around.search(self.topic)
 
     def _forget(self, now_us: int) -> None:
-        for node in [node for node, until_us in self._leases_us.items() if until_us <= now_us]:
+        for node in [node for node, (until_us, _) in self._leases.items() if until_us <= now_us]:
             self.view.discard(node)
-            del self._leases_us[node]
+            del self._leases[node]
         silent_us = now_us - self._isolation_us
         for node in [node for node, heard_us in self._in_view.items() if heard_us < silent_us]:
             del self._in_view[node]
