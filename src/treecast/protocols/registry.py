@@ -7,10 +7,16 @@ from typing import Any, Literal, TypeAlias
 
 from treecast.core import Host, Machine, NodeId, ScenarioError
 from treecast.protocols.baselines.fixed_root import FixedRoot
+from treecast.protocols.baselines.gossip import (
+    GossipBroadcast,
+    GossipMulticast,
+    HierarchicalGossip,
+    HierarchicalSettings,
+)
 from treecast.protocols.baselines.single_root import RootSettings
 from treecast.protocols.baselines.srpt import BrokerSettings, SrptB, SrptS
 from treecast.protocols.camcast.camcast import Camcast
-from treecast.protocols.camcast.settings import CamcastSettings
+from treecast.protocols.camcast.settings import CamcastSettings, MembershipSettings
 from treecast.protocols.setup import NoSettings, Setup
 from treecast.protocols.vcube.settings import VCubePBSettings
 from treecast.protocols.vcube.vcube_pb import VCubePB
@@ -25,6 +31,10 @@ PROMISES = ("causal order", "completeness")
 
 def _all_promises(settings: object) -> tuple[str, ...]:
     return PROMISES
+
+
+def _nothing(settings: object) -> tuple[str, ...]:
+    return ()
 
 
 def _camcast_promises(settings: CamcastSettings) -> tuple[str, ...]:
@@ -56,6 +66,11 @@ PROTOCOLS: dict[str, Entry] = {
     "srpt-s": Entry(SrptS, RootSettings, relays="anyone"),
     "srpt-b": Entry(SrptB, BrokerSettings, relays="anyone"),
     "fixed-root": Entry(FixedRoot, RootSettings, relays="anyone"),
+    "gossip-broadcast": Entry(GossipBroadcast, MembershipSettings, "anyone", "hierarchy", _nothing),
+    "gossip-multicast": Entry(
+        GossipMulticast, MembershipSettings, topics="hierarchy", promises=lambda _: ("no parasites",)
+    ),
+    "gossip-hierarchical": Entry(HierarchicalGossip, HierarchicalSettings, "anyone", "hierarchy", _nothing),
 }
 
 

@@ -39,6 +39,9 @@ class EventLog:
     def __len__(self) -> int:
         return len(self._entries)
 
+    def __iter__(self) -> Iterator[EventId]:
+        return iter(self._entries)
+
     def __contains__(self, event: EventId) -> bool:
         """Whether it would not be admitted."""
         return event in self._entries or event.sequence <= self._floors.get(event.source, -1)

@@ -62,7 +62,9 @@ class Camcast(GroupMachine):
         super().__init__(host, node, setup, settings)
         self._camcast = settings
         self._communities: dict[Topic, Community] = {}
-        self._floors: dict[Source, int] = {}  # what was seen in communities that it has left
+        # Of communities that it has left: up to what it has seen events there, and the last of them.
+        self._floors: dict[Source, int] = {}
+        self._past: dict[EventId, None] = {}
         self._linking = Linking(host, settings, self._searches)
         self._repairer = Repairer(host, settings)
 
@@ -181,6 +183,9 @@ class Camcast(GroupMachine):
         self._host.cancel_timer(Timer(topic, "repair"))
         for source, sequence in community.log.floors().items():
             self._floors[source] = max(self._floors.get(source, -1), sequence)
+        self._past.update(dict.fromkeys(community.log))
+        while len(self._past) > self._camcast.keep_events:
+            del self._past[next(iter(self._past))]
         del self._communities[topic]
 
     def _become_joined(self, topic: Topic) -> None:
@@ -231,7 +236,8 @@ class Camcast(GroupMachine):
     def _take(self, community: Community, pub: Pub, born_us: int, *, spread: bool = True) -> None:
         """RECEIVE, of an event that this process may have seen in this community (figure 7)."""
         event = pub.event
-        is_new = not any(event.id in each.log for each in self._communities.values())
+        logs = [each.log for each in self._communities.values()]
+        is_new = event.id not in self._past and not any(event.id in log for log in logs)
         if not community.log.add(event, born_us, pub.upward):
             return
         if spread:

@@ -74,9 +74,10 @@ class Membership(ABC):
     def fan_out(self) -> int:
         return fan_out(self.size(), self._settings.c)
 
-    def begin(self, members: Sequence[NodeId]) -> None:
-        """Stand in a group that is at rest, with these members."""
-        count = fan_out(len(members), self._settings.c)
+    def begin(self, members: Sequence[NodeId], count: int | None = None) -> None:
+        """Stand in a group that is at rest, with these members; `count` entries, if not floor(ln N) + c."""
+        if count is None:
+            count = fan_out(len(members), self._settings.c)
         self.view = PartialView(self._node, drawn(members, self._node, count, self._host.random))
 
     @abstractmethod
@@ -121,9 +122,9 @@ class StaticTables(Membership):
     def size(self) -> float:
         return self._size if self._settings.size is None else self._settings.size
 
-    def begin(self, members: Sequence[NodeId]) -> None:
+    def begin(self, members: Sequence[NodeId], count: int | None = None) -> None:
         self._size = len(members)
-        super().begin(members)
+        super().begin(members, count)
 
     def gone(self, node: NodeId) -> None:
         """Nothing changes, not even then."""

@@ -31,6 +31,9 @@ HOPS_MAX = 32
 """After so many hops a copy is kept by whoever has it: more than a view that is full keeps it off."""
 ACCEPTED = 2
 """A contact with so many in its in-view or fewer always spreads a subscription whose steps are done."""
+SUBSCRIPTIONS_MAX = 256
+"""Of so many subscriptions a process remembers how often their copies came by: at most `HOPS_MAX` times each
+may one be passed on, so that a network which doubles messages does not make copies without end."""
 OWN_WEIGHT = 0.1
 """How much of a running mean is the process's own view; the rest is what neighbours tell."""
 BRIDGES = 3
@@ -50,6 +53,7 @@ class Scamp(Membership):
         self._leases: dict[NodeId, tuple[int, int]] = {}
         self._due = 1  # how many views should hold this process
         self._number = 0  # of its subscriptions
+        self._passed: dict[tuple[NodeId, int], int] = {}  # how often copies of each were passed on
         self._in_view: dict[NodeId, int] = {}  # who has this process in his view, and when he last said so
         self._mean = 0.0  # of the sizes of views, here and around
         self._told: list[tuple[int, float]] = []  # since the last beat: others' sizes and means
@@ -73,12 +77,12 @@ class Scamp(Membership):
 
     # -- coming and going -----------------------------------------------------------------
 
-    def begin(self, members: Sequence[NodeId]) -> None:
+    def begin(self, members: Sequence[NodeId], count: int | None = None) -> None:
         """Views as subscriptions one after the other would have left them, on average."""
         random = self._host.random
         mean = (math.log(len(members)) - OFFSET) * (self._settings.extra_copies + 1)
         whole = math.floor(mean)
-        count = max(1, whole + (random.random() < mean - whole))
+        count = count or max(1, whole + (random.random() < mean - whole))
         self._mean = max(1.0, mean)
         for node in drawn(members, self._node, count, random):
             self._take(node, 0, self._lease_us + random.randrange(self._lease_us))
@@ -187,12 +191,19 @@ class Scamp(Membership):
         if not mine and held is None and random.random() * (1 + len(self.view)) < 1:
             self._keep(subscriber, forward.number)
             return
-        onward = self.view.choice(random, {subscriber}) if forward.hops else None
+        onward = self.view.choice(random, {subscriber}) if forward.hops and self._may_pass(forward) else None
         if onward is not None:
             copy = Forward(self.topic, subscriber, forward.number, forward.hops - 1)
             self._host.send(onward, copy)
         elif not mine and held is None:
             self._keep(subscriber, forward.number)
+
+    def _may_pass(self, forward: Forward) -> bool:
+        key = forward.subscriber, forward.number
+        times = self._passed[key] = self._passed.pop(key, 0) + 1
+        if len(self._passed) > SUBSCRIPTIONS_MAX:
+            del self._passed[next(iter(self._passed))]
+        return times <= HOPS_MAX
 
     def _keep(self, subscriber: NodeId, number: int, *, besides: bool = False) -> None:
         self._take(subscriber, number, self._lease_us)

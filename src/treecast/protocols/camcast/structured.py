@@ -24,9 +24,9 @@ class Structured(Membership):
     def size(self) -> float:
         return self._size if self._settings.size is None else self._settings.size
 
-    def begin(self, members: Sequence[NodeId]) -> None:
+    def begin(self, members: Sequence[NodeId], count: int | None = None) -> None:
         self._size = len(members)
-        super().begin(members)
+        super().begin(members, count)
         self._standing = True
         self._set_timer("refresh", self._host.random.random() * self._settings.refresh_ms)
 
