@@ -25,14 +25,15 @@ class Entry(NamedTuple):
 class EventLog:
     """Events in the order in which they were added; the oldest are forgotten first."""
 
-    __slots__ = ("_capacity", "_entries", "_floors", "_ids", "refused")
+    __slots__ = ("_begin", "_capacity", "_entries", "_floors", "_ids", "refused")
 
     def __init__(self, capacity: int, floors: Mapping[Source, int] = MappingProxyType({})) -> None:
         """`floors`: of some sources, up to which sequence nothing is new from the start."""
         self._capacity = capacity
         self._entries: dict[EventId, Entry] = {}
         self._ids: list[EventId] = []  # ascending
-        self._floors = dict(floors)
+        self._begin = floors
+        self._floors: dict[Source, int] = {}
         self.refused = 0
         """Events that may have been new, but came after what was forgotten of their source."""
 
@@ -44,6 +45,10 @@ class EventLog:
 
     def __contains__(self, event: EventId) -> bool:
         """Whether it would not be admitted."""
+        return self.has_seen(event) or event.sequence <= self._begin.get(event.source, -1)
+
+    def has_seen(self, event: EventId) -> bool:
+        """Whether it was added, or may have been."""
         return event in self._entries or event.sequence <= self._floors.get(event.source, -1)
 
     def get(self, event: EventId) -> Entry | None:
@@ -64,7 +69,7 @@ class EventLog:
 
     def floors(self) -> dict[Source, int]:
         """Of each source, the highest sequence seen: all up to there was published before it was seen."""
-        found = dict(self._floors)
+        found = {**self._begin, **self._floors}
         for event in self._ids:
             found[event.source] = max(found.get(event.source, -1), event.sequence)
         return found

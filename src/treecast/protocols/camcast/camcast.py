@@ -163,7 +163,7 @@ class Camcast(GroupMachine):
             for parent in self._hierarchy.parents(topic)
         )
         # What it saw before in communities that it has left is older, and never comes anew.
-        log = EventLog(settings.keep_events, self._floors)
+        log = EventLog(settings.keep_events, dict(self._floors))
         community = Community(topic, self._membership(topic), tables, log, now_us)
         self._communities[topic] = community
         if not self._static and tables:
@@ -237,12 +237,12 @@ class Camcast(GroupMachine):
         """RECEIVE, of an event that this process may have seen in this community (figure 7)."""
         event = pub.event
         logs = [each.log for each in self._communities.values()]
-        is_new = event.id not in self._past and not any(event.id in log for log in logs)
+        is_new = event.id not in self._past and not any(log.has_seen(event.id) for log in logs)
         if not community.log.add(event, born_us, pub.upward):
             return
         if spread:
             self._disseminate(community, pub)
-        if is_new and self._is_subscriber(event.topic):
+        if is_new and self._is_subscriber(event.topic, born_us):
             self._host.deliver(event)
         for above in self._communities.values():  # this process is a link itself, at no cost
             if above is not community and self._hierarchy.covers(above.topic, event.topic):
@@ -256,10 +256,10 @@ class Camcast(GroupMachine):
         for node in community.targets(random):
             send(node, onward)
 
-    def _is_subscriber(self, topic: Topic) -> bool:
-        """Whether the application expects the events of a topic."""
+    def _is_subscriber(self, topic: Topic, born_us: int) -> bool:
+        """Whether the application expects the events of a topic that were published then."""
         return any(
-            each.subscribed and self._hierarchy.covers(each.topic, topic)
+            each.subscribed and each.since_us <= born_us and self._hierarchy.covers(each.topic, topic)
             for each in self._communities.values()
         )
 
@@ -277,8 +277,11 @@ class Camcast(GroupMachine):
             )
         now_us = self._host.now()
         if isinstance(pub, Repair):
-            if pub.age_us <= now_us - community.since_us:
-                self._take(community, pub, now_us - pub.age_us, spread=pub.spread)
+            born_us = now_us - pub.age_us
+            if born_us >= community.since_us:
+                self._take(community, pub, born_us, spread=pub.spread)
+            elif pub.spread:  # only to be offered to those above, who may have been there before
+                self._take(community, pub, born_us, spread=False)
         else:
             self._take(community, pub, now_us)
 

@@ -7,7 +7,9 @@ may have no part in theirs. So no event ever comes to a process outside its comm
 
 Every id comes with the event's age, the time since it was published as far as the sender
 can know: at most the true one. What is older than a process's part in the community is not
-for it. No clocks are compared, only times that have passed.
+for its application, and not fetched from others of the community; what comes from below is
+fetched all the same, since those above who were there before may lack it. No clocks are
+compared, only times that have passed.
 
 Invariants: an event that anyone of a community who is up remembers is offered to others of
 it and, by some of them, above, until it is too old; nobody fetches what he has.
@@ -77,7 +79,7 @@ class Repairer:
         lacking = [
             event
             for event, age_us in zip(digest.ids, digest.ages_us, strict=True)
-            if age_us <= since_us and event not in community.log
+            if (age_us <= since_us or digest.since_us is None) and event not in community.log
         ]
         if lacking:
             self._host.send(sender, Want(community.topic, tuple(lacking[:REPAIRS_MAX]), digest.source))

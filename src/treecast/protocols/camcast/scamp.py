@@ -95,7 +95,8 @@ class Scamp(Membership):
 
     def found(self, members: Sequence[NodeId], size: int | None) -> None:
         """Subscribe through one of them; if it stands in the group, that joins the two parts of it."""
-        others = [node for node in members if node != self._node and node not in self.view]
+        known = self.view if self._standing else ()  # who is not, may yet have kept one who came through it
+        others = [node for node in members if node != self._node and node not in known]
         if others:
             self._bridging = self._standing
             self._subscribe(self._host.random.choice(others), renewal=self._standing)
