@@ -127,6 +127,12 @@ class Beat(GroupMessage, frozen=True, gc=False, array_like=True):
     kind: ClassVar[str] = "BEAT"
 
 
+class Heard(GroupMessage, frozen=True, gc=False, array_like=True):
+    """The answer to a Beat."""
+
+    kind: ClassVar[str] = "HEARD"
+
+
 class Gone(GroupMessage, frozen=True, gc=False, array_like=True):
     """The sender is not, or no more, of this group."""
 

@@ -6,7 +6,9 @@ with probability 1 / (1 + its size). Views so come to hold ln N processes on ave
 nobody knows N. Who leaves tells those who have him in their views (his in-view) whom to
 take instead, from his own view. A subscription lasts for a lease and is renewed through
 somebody in the view, so that the crashed are forgotten; who hears no heartbeats is in
-nobody's view and subscribes again.
+nobody's view and subscribes again. Heartbeats are answered, and who does not answer for
+as long leaves the view: were the crashed forgotten by their leases alone, most copies,
+which go from view to view, would be lost on one of them.
 
 How many views should hold a process is settled when it subscribes, and changes only with
 contacts and leavers (`_due`): a renewal asks for as many copies. Were it as many as the
@@ -25,7 +27,7 @@ from collections.abc import Sequence
 
 from treecast.core import Message, NodeId, Topic
 from treecast.protocols.camcast.membership import Membership, Surroundings, drawn
-from treecast.protocols.camcast.messages import Beat, Forward, Gone, Join, Kept, Replace, Welcome
+from treecast.protocols.camcast.messages import Beat, Forward, Gone, Heard, Join, Kept, Replace, Welcome
 
 HOPS_MAX = 32
 """After so many hops a copy is kept by whoever has it: more than a view that is full keeps it off."""
@@ -34,6 +36,7 @@ ACCEPTED = 2
 SUBSCRIPTIONS_MAX = 256
 """Of so many subscriptions a process remembers how often their copies came by: at most `HOPS_MAX` times each
 may one be passed on, so that a network which doubles messages does not make copies without end."""
+RETRIES_MAX = 3
 OWN_WEIGHT = 0.1
 """How much of a running mean is the process's own view; the rest is what neighbours tell."""
 BRIDGES = 3
@@ -51,6 +54,8 @@ class Scamp(Membership):
         super().__init__(around, topic)
         # Of whom is in the view: until when, and by which of his subscriptions.
         self._leases: dict[NodeId, tuple[int, int]] = {}
+        self._answered_us: dict[NodeId, int] = {}  # when those in the view last showed that they are there
+        self._retried = 0  # how often the present subscription
         self._due = 1  # how many views should hold this process
         self._number = 0  # of its subscriptions
         self._passed: dict[tuple[NodeId, int], int] = {}  # how often copies of each were passed on
@@ -118,6 +123,7 @@ class Scamp(Membership):
         self._standing = False
         self.view.clear()
         self._leases.clear()
+        self._answered_us.clear()
         self._in_view.clear()
         self._cancel_timers("beat", "join")
 
@@ -129,13 +135,13 @@ class Scamp(Membership):
         period_ms = self._settings.heartbeat_ms
         self._set_timer("beat", self._host.random.random() * period_ms)
 
-    def _subscribe(self, contact: NodeId, *, renewal: bool = False) -> None:
+    def _subscribe(self, contact: NodeId, *, renewal: bool = False, direct: bool = False) -> None:
+        """`direct`: the contact itself is to spread it, since steps before have led nowhere."""
         self._number += 1
         copies = self._due if renewal else 0
-        steps = self._settings.indirection
+        steps = -HOPS_MAX if direct else self._settings.indirection
         self._host.send(contact, Join(self.topic, self._node, self._number, steps, copies))
-        if not renewal:
-            self._set_timer("join", self._settings.search_ms * 2)
+        self._set_timer("join", self._settings.search_ms * (2 + max(0, steps)))
 
     # -- messages -------------------------------------------------------------------------
 
@@ -147,6 +153,10 @@ class Scamp(Membership):
                 self._on_forward(message)
             case Join():
                 self._on_join(sender, message)
+            case Heard() if sender in self.view:
+                self._answered_us[sender] = self._host.now()
+            case Heard():
+                pass
             case Kept():
                 self._due += message.besides and sender not in self._in_view
                 self._in_view[sender] = self._host.now()
@@ -161,8 +171,8 @@ class Scamp(Membership):
     def _on_join(self, sender: NodeId, join: Join) -> None:
         subscriber, random = join.subscriber, self._host.random
         # Walks come by in proportion to in-views: stopping in inverse proportion makes all as likely.
-        stays = join.steps <= 0 and random.random() * len(self._in_view) < ACCEPTED
-        onward = None if stays or join.steps < -HOPS_MAX else self.view.choice(random, {subscriber, sender})
+        stays = -HOPS_MAX < join.steps <= 0 and random.random() * len(self._in_view) < ACCEPTED
+        onward = None if stays or join.steps <= -HOPS_MAX else self.view.choice(random, {subscriber, sender})
         if onward is not None:
             steps = join.steps - 1
             self._host.send(onward, Join(self.topic, subscriber, join.number, steps, join.copies))
@@ -212,10 +222,13 @@ class Scamp(Membership):
 
     def _take(self, node: NodeId, number: int, lease_us: int) -> None:
         if self.view.add(node) or node in self.view:
-            self._leases[node] = self._host.now() + lease_us, number
+            now_us = self._host.now()
+            self._leases[node] = now_us + lease_us, number
+            self._answered_us[node] = now_us
 
     def _on_welcome(self, contact: NodeId, welcome: Welcome) -> None:
         self._cancel_timers("join")
+        self._retried = 0
         self._around.merge(self.topic, welcome.links)
         self._heard_us = self._host.now()
         if not self._standing:
@@ -240,6 +253,7 @@ class Scamp(Membership):
         """`node` has left: it is in no view here, and no view of its holds this process any more."""
         super().gone(node)
         self._leases.pop(node, None)
+        self._answered_us.pop(node, None)
         if self._in_view.pop(node, None) is not None:
             self._due = max(1, self._due - 1)
         if self._standing and not (self.view and self._in_view):
@@ -250,14 +264,25 @@ class Scamp(Membership):
     def _on_beat(self, sender: NodeId, beat: Beat) -> None:
         self._heard_us = self._host.now()
         self._in_view[sender] = self._heard_us
+        self._host.send(sender, Heard(self.topic))
         self._told.append((beat.size, beat.mean))
         self._around.merge(self.topic, beat.links)
 
     def timer(self, what: str) -> None:
-        if what == "join":  # the contact has not answered: look for another
-            self._around.search(self.topic)
+        if what == "join":
+            self._retry()
         elif what == "beat":
             self._beat()
+
+    def _retry(self) -> None:
+        """Nobody has spread the subscription: ask another, who need not pass it on; or look for one."""
+        contact = self.view.choice(self._host.random)
+        self._retried += 1
+        if contact is None or self._retried > RETRIES_MAX:
+            self._retried = 0
+            self._around.search(self.topic)
+        else:
+            self._subscribe(contact, renewal=self._standing, direct=True)
 
     def _beat(self) -> None:
         now_us = self._host.now()
@@ -294,7 +319,12 @@ class Scamp(Membership):
         for node in [node for node, (until_us, _) in self._leases.items() if until_us <= now_us]:
             self.view.discard(node)
             del self._leases[node]
+            self._answered_us.pop(node, None)
         silent_us = now_us - self._isolation_us
+        for node in [node for node, at_us in self._answered_us.items() if at_us < silent_us]:
+            self.view.discard(node)
+            del self._answered_us[node]
+            self._leases.pop(node, None)
         for node in [node for node, heard_us in self._in_view.items() if heard_us < silent_us]:
             del self._in_view[node]
 
