@@ -1,4 +1,4 @@
-"""The closed forms of CAMCAST's section 4: the paper's own numbers, bounds, and its conditions by brute force."""
+"""The closed forms of CAMCAST's section 4: the paper's numbers, bounds, and its conditions by brute force."""
 
 import math
 from random import Random
