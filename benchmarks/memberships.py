@@ -127,7 +127,7 @@ def measure(console: Console, sizes: Iterable[int] = (100, 1_000, 10_000)) -> No
 
 
 def large(nodes: int = 10_000, levels: int = 5) -> tuple[float, float, int]:
-    """CPU seconds, megabytes (the process's peak) and deliveries of one event through `levels` communities."""
+    """CPU seconds, megabytes (the process's peak) and deliveries of one event through all levels."""
     names = [Topic(".".join(f"t{each}" for each in range(level + 1))) for level in range(levels)]
     begin_s = time.process_time()
     result = simulate(
