@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treecast.core import Event, EventId, Source, Topic
-from treecast.structures.event_log import EventLog
+from treecast.core import Event, EventId, Topic
+from treecast.structures.event_log import EventLog, Past
 
 ids = st.builds(EventId, st.integers(0, 3), st.integers(1, 12))
 histories = st.lists(ids, max_size=60)
@@ -46,20 +46,20 @@ def test_slices_and_bounds_are_those_of_the_sorted_ids(
     assert [entry.event.id for entry in log.slice(low, 3)] == after[:3]
 
 
-@given(histories, histories)
-def test_who_begins_with_floors_takes_nothing_up_to_them(before: list[EventId], after: list[EventId]) -> None:
-    first = EventLog(5)
-    for each in before:
-        first.add(event(each), 0)
-    second = EventLog(5, first.floors())
-    highest: dict[Source, int] = {}
-    for each in before:
-        if each in first:
-            highest[each.source] = max(highest.get(each.source, 0), each.sequence)
-    for each in after:
-        if second.add(event(each), 0):
-            assert each.sequence > highest.get(each.source, 0)
-        assert not second.has_seen(each) or each in after
+@given(st.lists(histories, max_size=4), st.integers(1, 8))
+def test_the_past_remembers_what_logs_have_seen(groups: list[list[EventId]], capacity: int) -> None:
+    past, seen = Past(capacity), set[EventId]()
+    for history in groups:
+        log = EventLog(capacity)
+        for each in history:
+            log.add(event(each), 0)
+        past.take(log)
+        seen.update(log)
+        assert all(each in past for each in seen)
+    if len(seen) <= capacity and all(len(set(history)) <= capacity for history in groups):
+        assert {each for history in groups for each in history} == {
+            EventId(p, s) for p in range(4) for s in range(1, 13) if EventId(p, s) in past
+        }
 
 
 def test_the_old_is_forgotten_by_age() -> None:

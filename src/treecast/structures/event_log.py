@@ -8,7 +8,6 @@ Invariants:
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
 from typing import NamedTuple
 
 from treecast.core import Event, EventId, Source
@@ -25,14 +24,12 @@ class Entry(NamedTuple):
 class EventLog:
     """Events in the order in which they were added; the oldest are forgotten first."""
 
-    __slots__ = ("_begin", "_capacity", "_entries", "_floors", "_ids", "refused")
+    __slots__ = ("_capacity", "_entries", "_floors", "_ids", "refused")
 
-    def __init__(self, capacity: int, floors: Mapping[Source, int] = MappingProxyType({})) -> None:
-        """`floors`: of some sources, up to which sequence nothing is new from the start."""
+    def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._entries: dict[EventId, Entry] = {}
         self._ids: list[EventId] = []  # ascending
-        self._begin = floors
         self._floors: dict[Source, int] = {}
         self.refused = 0
         """Events that may have been new, but came after what was forgotten of their source."""
@@ -44,11 +41,7 @@ class EventLog:
         return iter(self._entries)
 
     def __contains__(self, event: EventId) -> bool:
-        """Whether it would not be admitted."""
-        return self.has_seen(event) or event.sequence <= self._begin.get(event.source, -1)
-
-    def has_seen(self, event: EventId) -> bool:
-        """Whether it was added, or may have been."""
+        """Whether it was added, or may have been: then it would not be admitted."""
         return event in self._entries or event.sequence <= self._floors.get(event.source, -1)
 
     def get(self, event: EventId) -> Entry | None:
@@ -67,12 +60,10 @@ class EventLog:
             self._forget(next(iter(self._entries)))
         return True
 
-    def floors(self) -> dict[Source, int]:
-        """Of each source, the highest sequence seen: all up to there was published before it was seen."""
-        found = {**self._begin, **self._floors}
-        for event in self._ids:
-            found[event.source] = max(found.get(event.source, -1), event.sequence)
-        return found
+    @property
+    def forgotten(self) -> Mapping[Source, int]:
+        """Of each source, up to which sequence events may have been forgotten."""
+        return self._floors
 
     def forget_older(self, born_us: int) -> None:
         """Forget events published before then, as far as nothing younger was added before them."""
@@ -98,3 +89,33 @@ class EventLog:
         del self._ids[bisect_left(self._ids, event)]
         source = event.source
         self._floors[source] = max(self._floors.get(source, -1), event.sequence)
+
+
+class Past:
+    """The ids of events that were seen in groups left since; of the events themselves nothing is kept.
+
+    Invariant: at most `capacity` ids; what may be among those forgotten counts as seen.
+    """
+
+    __slots__ = ("_capacity", "_floors", "_ids")
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._ids: dict[EventId, None] = {}
+        self._floors: dict[Source, int] = {}
+
+    def __contains__(self, event: EventId) -> bool:
+        return event in self._ids or event.sequence <= self._floors.get(event.source, -1)
+
+    def take(self, log: EventLog) -> None:
+        """Remember all that a log has seen."""
+        for source, sequence in log.forgotten.items():
+            self._forget(source, sequence)
+        self._ids.update(dict.fromkeys(log))
+        while len(self._ids) > self._capacity:
+            oldest = next(iter(self._ids))
+            del self._ids[oldest]
+            self._forget(oldest.source, oldest.sequence)
+
+    def _forget(self, source: Source, sequence: int) -> None:
+        self._floors[source] = max(self._floors.get(source, -1), sequence)

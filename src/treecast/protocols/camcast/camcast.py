@@ -25,7 +25,6 @@ from treecast.core import (
     NodeId,
     NotSubscribedError,
     PeerError,
-    Source,
     TimerKey,
     Topic,
     UsageError,
@@ -50,7 +49,7 @@ from treecast.protocols.camcast.settings import CamcastSettings
 from treecast.protocols.camcast.super_table import SuperTopicTable, populated
 from treecast.protocols.setup import Setup
 from treecast.protocols.vcube.view import is_member
-from treecast.structures.event_log import EventLog
+from treecast.structures.event_log import EventLog, Past
 
 
 class Camcast(GroupMachine):
@@ -62,9 +61,7 @@ class Camcast(GroupMachine):
         super().__init__(host, node, setup, settings)
         self._camcast = settings
         self._communities: dict[Topic, Community] = {}
-        # Of communities that it has left: up to what it has seen events there, and the last of them.
-        self._floors: dict[Source, int] = {}
-        self._past: dict[EventId, None] = {}
+        self._past = Past(settings.keep_events)
         self._linking = Linking(host, settings, self._searches)
         self._repairer = Repairer(host, settings)
 
@@ -162,8 +159,7 @@ class Camcast(GroupMachine):
             SuperTopicTable(self._node, ((parent,), *self._hierarchy.generations(parent)), parent, settings.z)
             for parent in self._hierarchy.parents(topic)
         )
-        # What it saw before in communities that it has left is older, and never comes anew.
-        log = EventLog(settings.keep_events, dict(self._floors))
+        log = EventLog(settings.keep_events)
         community = Community(topic, self._membership(topic), tables, log, now_us)
         self._communities[topic] = community
         if not self._static and tables:
@@ -181,11 +177,7 @@ class Camcast(GroupMachine):
         self._leave_group(community.membership)
         self._linking.end(community)
         self._host.cancel_timer(Timer(topic, "repair"))
-        for source, sequence in community.log.floors().items():
-            self._floors[source] = max(self._floors.get(source, -1), sequence)
-        self._past.update(dict.fromkeys(community.log))
-        while len(self._past) > self._camcast.keep_events:
-            del self._past[next(iter(self._past))]
+        self._past.take(community.log)
         del self._communities[topic]
 
     def _become_joined(self, topic: Topic) -> None:
@@ -237,7 +229,7 @@ class Camcast(GroupMachine):
         """RECEIVE, of an event that this process may have seen in this community (figure 7)."""
         event = pub.event
         logs = [each.log for each in self._communities.values()]
-        is_new = event.id not in self._past and not any(log.has_seen(event.id) for log in logs)
+        is_new = event.id not in self._past and not any(event.id in log for log in logs)
         if not community.log.add(event, born_us, pub.upward):
             return
         if spread:
