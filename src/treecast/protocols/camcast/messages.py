@@ -8,28 +8,17 @@ from typing import ClassVar
 
 import msgspec
 
-from treecast.core import Event, EventId, NodeId, Topic
+from treecast.core import EventId, NodeId, Topic
+from treecast.protocols.vcube.messages import Pub as EventMessage
 
 
-class Pub(msgspec.Struct, frozen=True, gc=False, array_like=True):
+class Pub(EventMessage, frozen=True, gc=False, array_like=True):
     """An event, gossiped within a community, or sent up to one."""
 
-    event: Event
     community: Topic
     """Of whom it is sent to: the event's topic, or one that includes it."""
     upward: float | None = None
     """The event's own p_sel, in place of each community's."""
-
-    kind: ClassVar[str] = "PUB"
-    is_ack: ClassVar[bool] = False
-
-    @property
-    def topic(self) -> Topic:
-        return self.event.topic
-
-    @property
-    def origin(self) -> EventId:
-        return self.event.id
 
 
 class Repair(Pub, frozen=True, gc=False, array_like=True):
