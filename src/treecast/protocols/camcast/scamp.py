@@ -31,7 +31,7 @@ from treecast.protocols.camcast.messages import Beat, Forward, Gone, Heard, Join
 
 HOPS_MAX = 32
 """After so many hops a copy is kept by whoever has it: more than a view that is full keeps it off."""
-ACCEPTED = 3
+ACCEPTED = 4
 """A contact with so many in its in-view or fewer always spreads a subscription whose steps are done."""
 SUBSCRIPTIONS_MAX = 256
 """Of so many subscriptions a process remembers how often their copies came by: at most `HOPS_MAX` times each
