@@ -196,7 +196,7 @@ def test_isolated_processes_return_after_crashes() -> None:
     isolated = 0
     for seed in range(3):
         isolated += grown(150, seed, crash=0.3, after_ms=100.0).isolated
-        healed = grown(150, seed, crash=0.3, after_ms=150_000.0, upkeep=True)
+        healed = grown(150, seed, crash=0.3, after_ms=300_000.0, upkeep=True)
         assert (healed.isolated, healed.parts) == (0, 1)
     assert isolated > 3, "crashes should leave some in nobody's view"
 
