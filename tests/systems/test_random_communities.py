@@ -1,5 +1,8 @@
 """Random scenarios hold what CAMCAST promises; a few here, as many as time allows in the soak."""
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -48,6 +51,33 @@ def test_both_engines_write_the_same_journal() -> None:
         assert second.journal is not None
         assert journal_hash(first.journal) == journal_hash(second.journal), f"seed {seed}"
         assert first.journal.schema.metadata == second.journal.schema.metadata
+
+
+_HASHES = """
+import sys
+from dataclasses import replace
+sys.path.insert(0, sys.argv[1])
+from effective import effective
+from random_communities import random_scenario
+from treecast.journal import journal_hash
+for seed in range(400, 406):
+    print(journal_hash(effective(replace(random_scenario(seed), settle_ms=10_000.0)).journal))
+"""
+
+
+def test_processes_with_other_hash_seeds_write_the_same_journals() -> None:
+    first, second = (
+        subprocess.run(
+            [sys.executable, "-c", _HASHES, os.path.dirname(__file__)],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+        for hash_seed in ("0", "4711")
+    )
+    assert len(set(first)) == 6
+    assert first == second
 
 
 def test_without_repair_there_are_no_parasites_either() -> None:
