@@ -6,11 +6,13 @@ Without arguments: those that take less than ten minutes each.
 import sys
 
 import ablations
+import camcast
 import churn
 import detection
 import engines
 import fault_tolerance
 import membership
+import memberships
 import published
 import srpt
 from rich.console import Console
@@ -23,9 +25,26 @@ BENCHMARKS = {
     "srpt": srpt.measure,
     "membership": membership.measure,
     "churn": churn.measure,
+    "cam-rounds": camcast.measure_rounds,
+    "cam-parasites": camcast.measure_parasites,
+    "cam-messages": camcast.measure_messages,
+    "cam-reception": camcast.measure_reception,
+    "cam-analysis": camcast.measure_analysis,
+    "cam-repair": camcast.measure_repair,
+    "cam-scamp": memberships.measure,
+    "cam-scale": memberships.measure_large,
     "ablations": ablations.measure,
 }
-LONG = {"srpt", "membership", "churn", "ablations"}
+LONG = {
+    "ablations",
+    "cam-analysis",
+    "cam-messages",
+    "cam-reception",
+    "cam-scamp",
+    "churn",
+    "membership",
+    "srpt",
+}
 
 
 def main() -> None:
@@ -33,7 +52,7 @@ def main() -> None:
     for name in names:
         if name not in BENCHMARKS:
             sys.exit(f'unknown benchmark "{name}"; known: {", ".join(BENCHMARKS)}')
-    console = Console(width=120)
+    console = Console(width=140)
     for name in names:
         BENCHMARKS[name](console)
 

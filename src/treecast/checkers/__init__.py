@@ -14,6 +14,7 @@ from treecast.checkers.detection import check_detection
 from treecast.checkers.lives import Lives, check_silence
 from treecast.checkers.network import check_network
 from treecast.checkers.overlay import check_overlay
+from treecast.checkers.parasites import check_parasites
 from treecast.checkers.report import LISTED_MAX, Report, Verdict, Violation
 from treecast.checkers.rows import prepare
 from treecast.core import UsageError
@@ -34,6 +35,7 @@ def check(journal: pa.Table, detection_bound_us: int | None = None) -> Report:
     completeness, completeness_figures = check_completeness(rows, lives)
     detection, detection_figures = check_detection(rows, lives, detection_bound_us)
     overlay, overlay_figures = check_overlay(rows)
+    parasites, parasites_figures = check_parasites(rows)
     network, network_figures = check_network(rows)
     return Report(
         verdicts=(
@@ -43,7 +45,14 @@ def check(journal: pa.Table, detection_bound_us: int | None = None) -> Report:
             check_silence(rows, lives),
             detection,
             overlay,
+            *parasites,
             *network,
         ),
-        figures={**completeness_figures, **detection_figures, **overlay_figures, **network_figures},
+        figures={
+            **completeness_figures,
+            **detection_figures,
+            **overlay_figures,
+            **parasites_figures,
+            **network_figures,
+        },
     )

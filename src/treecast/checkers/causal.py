@@ -26,6 +26,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from treecast.checkers.interests import CAUSAL_ORDER, not_promised
 from treecast.checkers.lives import CUTS
 from treecast.checkers.report import Tally, Verdict, name_event
 from treecast.checkers.rows import select, walk
@@ -255,7 +256,9 @@ def _learn(known: _BitSet, publication: _Publication) -> None:
 
 def check_causal_order(journal: pa.Table) -> Verdict:
     """Judge the order of deliveries; what was never published is left to `delivery`."""
-    tally = Tally("causal order", "no node delivers an event after one that it happened before")
+    tally = Tally(CAUSAL_ORDER, "no node delivers an event after one that it happened before")
+    if (reason := not_promised(journal, CAUSAL_ORDER)) is not None:
+        return tally.skip(reason)
     published_in: dict[tuple[str, _Key], int] = {}
     for row, *_, topic, source, sequence in walk(select(journal, (Kind.PUBLISH,), _COLUMNS)):
         published_in.setdefault((topic, (source, sequence)), row)

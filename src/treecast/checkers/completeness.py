@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from treecast.checkers.interests import COMPLETENESS, not_promised
 from treecast.checkers.lives import Lives
 from treecast.checkers.owed import Owed, Published, Subscription
 from treecast.checkers.report import Tally, Verdict, name_event
@@ -31,14 +32,19 @@ from treecast.journal import HEALED_KEY, QUIET_KEY, Kind, ended_quietly, healed_
 def check_completeness(journal: pa.Table, lives: Lives) -> tuple[tuple[Verdict, ...], dict[str, int | float]]:
     """Completeness, agreement, joining and progress after healing; how long catching up took."""
     judge = _Judge(journal, lives)
+    if (broken := not_promised(journal, COMPLETENESS)) is not None:
+        joining = judge.joining() if ended_quietly(journal) else judge.tallies[2].skip(_CUT)
+        return tuple(joining if n == 2 else tally.skip(broken) for n, tally in enumerate(judge.tallies)), {}
     quiet = ended_quietly(journal)
     if quiet is None:
         reason = f"the journal does not say whether the run ended quietly (metadata {QUIET_KEY.decode()})"
         return tuple(tally.skip(reason) for tally in judge.tallies), {}
     if not quiet:
-        reason = "the run was cut before its end; leave out until_ms, or set it later"
-        return tuple(tally.skip(reason) for tally in judge.tallies), {}
+        return tuple(tally.skip(_CUT) for tally in judge.tallies), {}
     return judge.verdicts()
+
+
+_CUT = "the run was cut before its end; leave out until_ms, or set it later"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +87,13 @@ class _Judge:
     @property
     def tallies(self) -> tuple[Tally, ...]:
         return self._complete, self._agreement, self._joining, self._progress
+
+    def joining(self) -> Verdict:
+        """Joining alone, where no more is promised."""
+        for node, subscriptions in Owed(self._journal, self._lives, self._healed_us).standing.items():
+            for topic, subscription in subscriptions.items():
+                self._judge_joining(topic, node, subscription)
+        return self._joining.verdict()
 
     def verdicts(self) -> tuple[tuple[Verdict, ...], dict[str, int | float]]:
         owed = Owed(self._journal, self._lives, self._healed_us)
@@ -137,7 +150,7 @@ class _Judge:
         event, time_us, row = published.events[missed], published.times_us[missed], published.rows[missed]
         but = ""
         if tally is self._agreement:
-            other, other_us, other_row = self._delivered_by(case.topic, event)
+            other, other_us, other_row = self._delivered_by(event)
             but = f", though node {other} delivered it at {other_us} us (row {other_row})"
         elif tally is self._progress:
             but = f", after the last fault had healed at {self._healed_us} us"
@@ -151,11 +164,10 @@ class _Judge:
             events=(EventId(*event),),
         )
 
-    def _delivered_by(self, topic: str, event: tuple[NodeId, int]) -> tuple[NodeId, int, int]:
+    def _delivered_by(self, event: tuple[NodeId, int]) -> tuple[NodeId, int, int]:
         """The first delivery by a node that runs on: node, time and row."""
         journal = self._journal
-        same = pc.and_(pc.equal(journal["kind"], str(Kind.DELIVER)), pc.equal(journal["topic"], topic))
-        same = pc.and_(same, pc.equal(journal["source"], event[0]))
+        same = pc.and_(pc.equal(journal["kind"], str(Kind.DELIVER)), pc.equal(journal["source"], event[0]))
         same = pc.and_(same, pc.equal(journal["sequence"], event[1]))
         for row in pc.indices_nonzero(pc.fill_null(same, False)).to_pylist():
             node = journal["node"][row].as_py()

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from treecast.checkers.interests import Interests
 from treecast.checkers.lives import CUTS, Lives
 from treecast.checkers.report import Tally, Verdict, name_event
 from treecast.checkers.rows import select, walk
@@ -41,11 +42,15 @@ class _Deliveries:
     def __init__(self, journal: pa.Table, lives: Lives) -> None:
         self._journal = journal
         self._lives = lives
+        self._interests = Interests(journal)
         self._once = Tally("no duplicate", "no node delivers an event twice in one life")
         self._created = Tally(
             "no creation", "what is delivered was published before, once, on that topic, by that publisher"
         )
-        self._members = Tally("subscribers only", "a node delivers only while it is subscribed to the topic")
+        self._members = Tally(
+            "subscribers only",
+            "a node delivers only while it is subscribed to the topic or one above it",
+        )
         self._own = Tally(
             "own event at once", "a subscribed publisher delivers its own event the moment it publishes"
         )
@@ -85,11 +90,14 @@ class _Deliveries:
         for row, time_us, node, kind, topic, source, sequence in walk(select(self._journal, kinds, _COLUMNS)):
             event = (source, sequence)
             if kind == _DELIVER:
-                self._judge(row, time_us, node, topic, event, topic in subscribed.get(node, ()))
+                concerned = self._interests.concerns(topic, subscribed.get(node, ()))
+                self._judge(row, time_us, node, topic, event, concerned)
                 if node == source and event in owed and owed[event][1] == time_us:
                     del owed[event]
             elif kind == _PUBLISH:
-                if self._published[event].row == row and topic in subscribed.get(node, ()):
+                if self._published[event].row == row and self._interests.concerns(
+                    topic, subscribed.get(node, ())
+                ):
                     self._own.checked += 1
                     owed[event] = (row, time_us, node)
             elif kind == _SUBSCRIBE:

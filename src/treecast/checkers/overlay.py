@@ -7,11 +7,13 @@ not faults. A fault is a PUB at a node that was never subscribed to its topic: o
 subscribers, present or past, in whichever life, carry a topic. A registered publisher may
 besides send its own events, and nobody else's.
 
-Where the protocol lets anyone relay, as a tree over all nodes does, nothing is judged.
+Where the protocol lets anyone relay, as a tree over all nodes does, nothing is judged; nor
+where it promises more, which `parasites` judges.
 """
 
 import pyarrow as pa
 
+from treecast.checkers.interests import NO_PARASITES, Interests, not_promised
 from treecast.checkers.lives import CUTS
 from treecast.checkers.report import Tally, Verdict, name_event
 from treecast.checkers.rows import NO_MESSAGES, holds_messages, select, walk
@@ -33,6 +35,7 @@ def check_overlay(journal: pa.Table) -> tuple[Verdict, dict[str, int | float]]:
     )
     if not holds_messages(journal):
         return tally.skip(NO_MESSAGES), {}
+    interests = Interests(journal)
     subscribed: dict[NodeId, set[str]] = {}
     ever: set[tuple[str, NodeId]] = set()
     registered: set[tuple[str, NodeId]] = set()
@@ -42,7 +45,7 @@ def check_overlay(journal: pa.Table) -> tuple[Verdict, dict[str, int | float]]:
     for row, time_us, node, kind, topic, source, sequence in walk(
         select(journal, kinds, _COLUMNS, message=_PUB)
     ):
-        is_subscribed = topic in subscribed.get(node, ())
+        is_subscribed = topic is not None and interests.concerns(topic, subscribed.get(node, ()))
         if kind == _RECEIVE:
             receptions += 1
             false_positives += not is_subscribed
@@ -73,6 +76,8 @@ def check_overlay(journal: pa.Table) -> tuple[Verdict, dict[str, int | float]]:
     }
     for topic in sorted(forwarders):
         figures[f"forwarders of {topic}"] = len(forwarders[topic])
+    if not_promised(journal, NO_PARASITES) is None:
+        return tally.skip("who belongs to a community carries its events: see no parasites"), figures
     if who_relays(journal) == "anyone":
         return tally.skip(f"the protocol lets anyone relay (metadata {RELAYS_KEY.decode()})"), figures
     return tally.verdict(), figures

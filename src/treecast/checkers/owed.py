@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from treecast.checkers.interests import Interests
 from treecast.checkers.lives import CUTS, Lives
 from treecast.checkers.rows import select, walk
 from treecast.core import NodeId
@@ -34,7 +35,7 @@ _COLUMNS = ("time_us", "node", "kind", "topic", "source", "sequence")
 
 @dataclass(slots=True)
 class Published:
-    """The events of one topic; `lasting` and `vouched` hold a byte for each."""
+    """The events of one topic and of those below it; `lasting` and `vouched` hold a byte for each."""
 
     events: list[tuple[NodeId, int]] = field(default_factory=list)
     times_us: list[int] = field(default_factory=list)
@@ -43,6 +44,14 @@ class Published:
     own: dict[NodeId, list[int]] = field(default_factory=dict)
     lasting: bytearray = field(default_factory=bytearray)  # its publisher runs on to the end
     vouched: bytearray = field(default_factory=bytearray)  # so does one that delivered it
+
+    def add(self, node: NodeId, event: tuple[NodeId, int], row: int, time_us: int, *, lasting: bool) -> None:
+        self.own.setdefault(node, []).append(len(self.events))
+        self.numbers[event] = len(self.events)
+        self.events.append(event)
+        self.times_us.append(time_us)
+        self.rows.append(row)
+        self.lasting.append(lasting)
 
     def after(self, time_us: int) -> int:
         """The number of the first event published later than that."""
@@ -69,6 +78,7 @@ class Owed:
         self._journal = journal
         self._lives = lives
         self._healed_us = healed_us
+        self._interests = Interests(journal)
         self.topics: dict[str, Published] = {}
         self.standing: dict[NodeId, dict[str, Subscription]] = {}
         self.caught_up_us = healed_us
@@ -81,15 +91,11 @@ class Owed:
         for row, time_us, node, _, topic, source, sequence in walk(
             select(self._journal, (Kind.PUBLISH,), _COLUMNS)
         ):
-            published = self.topics.setdefault(topic, Published())
-            event = (source, sequence)
-            if event not in published.numbers:
-                published.own.setdefault(node, []).append(len(published.events))
-                published.numbers[event] = len(published.events)
-                published.events.append(event)
-                published.times_us.append(time_us)
-                published.rows.append(row)
-                published.lasting.append(self._lives.lasts(node, row))
+            for each in self._interests.concerned(topic):
+                published = self.topics.setdefault(each, Published())
+                if (source, sequence) not in published.numbers:
+                    lasting = self._lives.lasts(node, row)
+                    published.add(node, (source, sequence), row, time_us, lasting=lasting)
         for published in self.topics.values():
             published.vouched = bytearray(len(published.events))
 
@@ -151,15 +157,16 @@ class Owed:
         for row, time_us, node, _, topic, source, sequence in walk(
             select(self._journal, (Kind.DELIVER,), _COLUMNS)
         ):
-            published = self.topics.get(topic)
-            number = None if published is None else published.numbers.get((source, sequence))
-            if published is None or number is None:
-                continue
-            if ended.get(node, -1) < row:
-                published.vouched[number] = 1
-            subscription = self.standing.get(node, {}).get(topic)
-            if subscription is None or subscription.delivered[number]:  # its own, or a duplicate
-                continue
-            subscription.delivered[number] = 1
-            if time_us > healed_us >= published.times_us[number] and number >= subscription.start:
-                self.caught_up_us = time_us
+            for each in self._interests.concerned(topic):
+                published = self.topics.get(each)
+                number = None if published is None else published.numbers.get((source, sequence))
+                if published is None or number is None:
+                    continue
+                if ended.get(node, -1) < row:
+                    published.vouched[number] = 1
+                subscription = self.standing.get(node, {}).get(each)
+                if subscription is None or subscription.delivered[number]:  # its own, or a duplicate
+                    continue
+                subscription.delivered[number] = 1
+                if time_us > healed_us >= published.times_us[number] and number >= subscription.start:
+                    self.caught_up_us = time_us

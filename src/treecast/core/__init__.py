@@ -12,6 +12,7 @@ from treecast.core.errors import (
     UsageError,
 )
 from treecast.core.events import Event, EventId, Source, first_sequence
+from treecast.core.hierarchy import Hierarchy
 from treecast.core.ids import ID_BITS, NodeId, journal_number
 from treecast.core.topics import Topic, covers, parent, parse_topic, segments
 
@@ -20,6 +21,7 @@ __all__ = [
     "AlreadySubscribedError",
     "Event",
     "EventId",
+    "Hierarchy",
     "Host",
     "JournalError",
     "Machine",

@@ -40,6 +40,21 @@ does not recover, whichever comes last.
 """
 
 
+PROMISES_KEY = b"treecast.promises"
+"""Metadata: the rules that the protocol means to keep of those that not all do, separated by commas.
+
+Of "causal order", "completeness" (with agreement and progress after healing) and "no
+parasites"; not there: the first two.
+"""
+
+HIERARCHY_KEY = b"treecast.hierarchy"
+"""Metadata: of each topic of the run its direct super-topics, as a JSON object of lists.
+
+Who subscribes to a topic then has a part in the events of all topics below it. Not there
+where no topic includes another.
+"""
+
+
 class Kind(StrEnum):
     """What a row tells. Only append: the names are in files."""
 

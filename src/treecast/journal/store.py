@@ -8,6 +8,7 @@ Invariants:
 """
 
 import hashlib
+import json
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +22,9 @@ import pyarrow.parquet as pq
 from treecast.core import JournalError
 from treecast.journal.schema import (
     HEALED_KEY,
+    HIERARCHY_KEY,
     JOURNAL_VERSION,
+    PROMISES_KEY,
     QUIET_KEY,
     RELAYS_KEY,
     SCHEMA,
@@ -87,6 +90,7 @@ _NOTES = {
     QUIET_KEY: (re.compile(rb"[01]"), "0 or 1"),
     RELAYS_KEY: (re.compile(rb"subscribers|anyone"), "subscribers or anyone"),
     HEALED_KEY: (re.compile(rb"[0-9]{1,18}"), "whole microseconds"),
+    PROMISES_KEY: (re.compile(rb"(causal order|completeness|no parasites|,)*"), "rules, separated by commas"),
 }
 """What may stand under each key of the metadata."""
 
@@ -167,6 +171,44 @@ def healed_at(table: pa.Table) -> int | None:
     """What `mark_healed` noted, in microseconds; None when there was no fault."""
     note = _note(table, HEALED_KEY)
     return None if note is None else int(note)
+
+
+def mark_promises(table: pa.Table, promises: Sequence[str]) -> pa.Table:
+    """The same rows, with the note which rules the protocol means to keep (`PROMISES_KEY`)."""
+    return _noted(table, PROMISES_KEY, ",".join(promises).encode())
+
+
+def promises_of(table: pa.Table) -> tuple[str, ...] | None:
+    """What `mark_promises` noted; None when nobody did."""
+    note = _note(table, PROMISES_KEY)
+    return None if note is None else tuple(each for each in note.decode().split(",") if each)
+
+
+def mark_hierarchy(table: pa.Table, parents: Mapping[str, Sequence[str]]) -> pa.Table:
+    """The same rows, with the note which topics include which (`HIERARCHY_KEY`)."""
+    plain = {topic: list(each) for topic, each in parents.items()}
+    return _noted(table, HIERARCHY_KEY, json.dumps(plain, ensure_ascii=False, sort_keys=True).encode())
+
+
+def hierarchy_of(table: pa.Table) -> dict[str, list[str]] | None:
+    """What `mark_hierarchy` noted; None when nobody did."""
+    note = _note(table, HIERARCHY_KEY)
+    if note is None:
+        return None
+    try:
+        found = json.loads(note)
+    except ValueError:
+        found = None
+    right = isinstance(found, dict) and all(
+        isinstance(parents, list) and all(isinstance(each, str) for each in parents)
+        for parents in found.values()
+    )
+    if not right:
+        raise JournalError(
+            f"the journal's {HIERARCHY_KEY.decode()!r} is {note[:60].decode(errors='backslashreplace')!r}; "
+            "a journal has a JSON object there, a list of topics under each topic"
+        )
+    return dict(found)
 
 
 def _noted(table: pa.Table, key: bytes, note: bytes) -> pa.Table:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from treecast.core import NodeId, Topic
+from treecast.core import Hierarchy, NodeId, Topic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,3 +22,4 @@ class Setup:
     nodes: Sequence[NodeId]
     subscribers: Mapping[Topic, tuple[NodeId, ...]] = field(default_factory=dict)
     settings: object = field(default_factory=NoSettings)
+    hierarchy: Hierarchy = field(default_factory=Hierarchy)

@@ -144,6 +144,13 @@ class FaultyHost(SimHost):
         else:
             super()._do(event)
 
+    def begin_crashed(self, topics: list[Topic], tally: Tally) -> None:
+        """Be down from the start, though subscribed to these topics, as others believe."""
+        for topic in topics:
+            self._note_subscribed(topic)
+        self.fate.tally = tally
+        self._crash()
+
     def _meet(self, event: Input) -> None:
         """Crash, or arm a crash in mid-send; of two that are armed, the one that comes first."""
         fate = self.fate

@@ -215,10 +215,12 @@ class SimHost(Host):
         event, self.arriving = self.arriving, None
         if event is None:
             return
-        if event.topic in self._subscribed:
-            self.early.setdefault(event.id, self.now_us)
-        else:
-            self.observer.false_positives += 1
+        observer = self.observer
+        if not observer.is_parasite(event.topic, self._subscribed):
+            if observer.ordered:
+                self.early.setdefault(event.id, self.now_us)
+        elif observer.hierarchy is None or observer.is_parasite(event.topic, self._registered):
+            observer.false_positives += 1
 
     def _do(self, event: Input) -> None:
         topic = event.topic

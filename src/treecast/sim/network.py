@@ -4,14 +4,16 @@ A model is a `Link`, one for each sender, so that its state (the outgoing queue,
 random stream) moves in the sender's own order, whatever order an engine runs nodes in.
 How long the receiver processes is the engine's part: one message at a time.
 
-Invariant: no message arrives sooner than `flight_us_min` after it is sent.
+Invariant: time cut into windows of `flight_us_min` from 0 on, no message arrives in the window
+in which it is sent. (So it is where none arrives sooner than that after it is sent; in
+rounds it is because all that is sent in one arrives at the begin of the next.)
 """
 
 from typing import Protocol
 
 from treecast.core import Message, NodeId
 from treecast.sim.randomness import stream
-from treecast.sim.scenario import Network, PacketNetwork
+from treecast.sim.scenario import Network, PacketNetwork, RoundsNetwork
 
 
 class Link(Protocol):
@@ -76,14 +78,32 @@ class UniformLink:
         return now_us
 
 
+class RoundsLink:
+    """What is sent in a round arrives at the begin of the next."""
+
+    __slots__ = ("_round_us", "queued", "waited_us")
+
+    def __init__(self, round_us: int) -> None:
+        self._round_us = round_us
+        self.queued = self.waited_us = 0
+
+    def arrival_us(self, now_us: int, message: Message) -> int:
+        return (now_us // self._round_us + 1) * self._round_us
+
+    def departure_us(self, now_us: int, message: Message) -> int:
+        return now_us
+
+
 def flight_us_min(network: Network) -> int:
     """L: what a node does cannot touch another one sooner than this."""
     if isinstance(network, PacketNetwork):
         return network.transmission_us + network.propagation_us
-    return network.low_us
+    return network.round_us if isinstance(network, RoundsNetwork) else network.low_us
 
 
 def make_link(network: Network, seed: int, node: NodeId) -> Link:
     if isinstance(network, PacketNetwork):
         return PacketLink(network)
+    if isinstance(network, RoundsNetwork):
+        return RoundsLink(network.round_us)
     return UniformLink(network.low_us, network.high_us, seed, node)

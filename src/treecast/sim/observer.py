@@ -7,10 +7,10 @@ not count (VCube-PS 2018, section 4: mean over all pairs of event and subscriber
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from treecast.core import Event, EventId, Message, NodeId, Topic
+from treecast.core import Event, EventId, Hierarchy, Message, NodeId, Topic
 from treecast.sim.result import LatencySummary
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ class Observer:
         "_vanished",
         "false_positives",
         "healed_us",
+        "hierarchy",
         "inputs_skipped",
+        "ordered",
         "reception_us",
         "refused",
         "traces_messages",
@@ -51,6 +53,8 @@ class Observer:
         self.false_positives = 0  # events that came to nodes which were not subscribed
         self.refused = 0  # messages that a machine could not make sense of
         self.healed_us: int | None = None  # the last crash or recovery, the end of the last other fault
+        self.hierarchy: Hierarchy | None = None  # where a topic's subscribers get its sub-topics' events
+        self.ordered = True  # an event may wait for others after it came
         self.reception_us = array("q")
         self._late = array("q")  # index of a reception that was not delivered at once ...
         self._delays_us = array("q")  # ... and how long after it was
@@ -78,6 +82,12 @@ class Observer:
         for index, delay_us in zip(self._late, self._delays_us, strict=True):
             self.reception_us[index] += delay_us
         return received, LatencySummary.of_us(self.reception_us)
+
+    def is_parasite(self, topic: Topic, interests: Collection[Topic]) -> bool:
+        """Whether an event of `topic` is none for who is interested in these."""
+        if self.hierarchy is None or topic in interests:
+            return topic not in interests
+        return not any(each in interests for each in self.hierarchy.above(topic))
 
     def messages_arrived(self, messages: Iterable[Message]) -> None:
         """Messages have reached the processors of those they were sent to."""

@@ -11,7 +11,7 @@ several); times carry their unit in the name.
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from treecast.core import NodeId, ScenarioError, Topic
+from treecast.core import Hierarchy, NodeId, ScenarioError, Topic, TopicError
 from treecast.core.keys import (
     Duration,
     Microseconds,
@@ -24,14 +24,18 @@ from treecast.core.keys import (
 from treecast.protocols.registry import protocol_named
 from treecast.sim.scenario_faults import (
     Churn,
+    Crashed,
     Duplication,
     Exchange,
     Fault,
     Loss,
     Partition,
     Sessions,
+    Share,
     Slow,
+    SomeMicroseconds,
     Turnover,
+    Unseen,
 )
 from treecast.sim.scenario_keys import (
     Selection,
@@ -47,6 +51,7 @@ __all__ = [
     "Action",
     "Burst",
     "Churn",
+    "Crashed",
     "Duplication",
     "Exchange",
     "Fault",
@@ -56,6 +61,7 @@ __all__ = [
     "PacketNetwork",
     "Partition",
     "Periodic",
+    "RoundsNetwork",
     "Scenario",
     "Sessions",
     "Slow",
@@ -63,6 +69,7 @@ __all__ = [
     "TopicSetup",
     "Turnover",
     "UniformNetwork",
+    "Unseen",
     "Workload",
 ]
 
@@ -119,7 +126,25 @@ class UniformNetwork:
             )
 
 
-Network: TypeAlias = PacketNetwork | UniformNetwork
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundsNetwork:
+    """Synchronous gossip rounds (CAMCAST, section 6.1): what is sent in one round arrives as the next begins.
+
+    `success`: the probability that a message arrives, for each hop. Processing takes no time.
+    """
+
+    model: ClassVar[str] = "rounds"
+    processing_us: ClassVar[int] = 0
+    acks: ClassVar[Acks] = "charged"
+
+    round_us: SomeMicroseconds = 1_000
+    success: Share = 1.0
+
+    def __post_init__(self) -> None:
+        conform(self)
+
+
+Network: TypeAlias = PacketNetwork | UniformNetwork | RoundsNetwork
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +153,10 @@ class TopicSetup:
 
     name: Topic
     subscribers: Selection = "all"
+    apart: bool = False
+    """Its subscribers are drawn from those nodes whom no topic before it has."""
+    parents: tuple[Topic, ...] = ()
+    """Its super-topics besides the one in its name, where topics form a hierarchy."""
 
     def __post_init__(self) -> None:
         conform(self)
@@ -206,7 +235,7 @@ class Scenario:
         if self.until_ms is not None and self.settle_ms is not None:
             raise ScenarioError("until_ms and settle_ms both end the run; leave one out")
         endless = self.until_ms is None and self.settle_ms is None
-        if endless and not protocol_named(self.protocol).falls_silent:
+        if endless and not protocol_named(self.protocol).falls_silent(self.settings):
             raise ScenarioError(
                 f"{self.protocol} never falls silent, so the run would not end; give settle_ms, how long it "
                 "goes on after the last input and fault, or until_ms"
@@ -218,19 +247,30 @@ class Scenario:
         _check_faults(self)
 
     @property
+    def hierarchy(self) -> Hierarchy:
+        """Which topics include which; of topics that come up in the run, by their names."""
+        return Hierarchy({topic.name: topic.parents for topic in self.topics})
+
+    @property
     def mortal(self) -> bool:
         """Whether a node may crash."""
-        return any(action.of_node for action in self.actions)
+        acted = any(action.of_node for action in self.actions)
+        return acted or any(isinstance(fault, Crashed) for fault in self.faults)
 
     @property
     def faulty(self) -> bool:
         """Whether anything befalls nodes or messages; what does not is run the quicker way."""
-        return self.mortal or bool(self.faults)
+        return self.mortal or bool(self.faults) or loss_share(self.network) > 0
 
     @property
     def unsettled(self) -> bool:
         """Whether a workload's publisher may be down or not subscribed when its time comes."""
         return self.mortal or bool(self.churns)
+
+
+def loss_share(network: Network) -> float:
+    """The share of messages that the network itself loses, without any fault."""
+    return 1 - network.success if isinstance(network, RoundsNetwork) else 0.0
 
 
 def _settle_settings(scenario: Scenario) -> None:
@@ -255,6 +295,29 @@ def _check_topics(scenario: Scenario) -> None:
         seen[topic.name] = number
         key = f"{place}subscribers"
         check_selection(key, topic.subscribers, scenario.nodes, "nodes", scenario.nodes)
+        if topic.apart and isinstance(topic.subscribers, tuple):
+            raise ScenarioError(f"{place}apart = true, but its subscribers are listed; leave one of them out")
+    _check_parents(scenario)
+
+
+def _check_parents(scenario: Scenario) -> None:
+    declared = [topic.name for topic in scenario.topics]
+    flat = protocol_named(scenario.protocol).topics == "flat"
+    for number, topic in enumerate(scenario.topics, start=1):
+        place = f"[[topic]] {number}: parents"
+        if topic.parents and flat:
+            raise ScenarioError(
+                f"{place} = {shown(topic.parents)}; to {scenario.protocol} no topic includes another: "
+                "leave it out, or take another protocol, such as camcast"
+            )
+        for name in topic.parents:
+            if name not in declared:
+                near = nearest(name, [each for each in declared if each != topic.name])
+                raise ScenarioError(f"{place}: {shown(name)} is declared by no [[topic]]; {near}")
+    try:
+        _ = scenario.hierarchy
+    except TopicError as error:
+        raise ScenarioError(f"[[topic]]: parents: {error}") from None
 
 
 def _check_workloads(scenario: Scenario) -> None:
@@ -330,8 +393,10 @@ def _check_faults(scenario: Scenario) -> None:
                 chosen = {"senders": fault.senders, "receivers": fault.receivers}
             case Partition():
                 chosen = {"side": fault.side}
-            case Slow():
+            case Slow() | Crashed():
                 chosen = {"nodes": fault.nodes}
+            case Unseen():
+                chosen = {}
         for key, selection in chosen.items():
             check_selection(f"{place}{key}", selection, scenario.nodes, "nodes", scenario.nodes)
             if selected_count(selection, scenario.nodes) == 0:

@@ -1,9 +1,9 @@
 """The faults of a scenario, which befall messages and nodes, and the churn of its topics.
 
 A fault lasts from the begin of its window to just before its end and is decided anew for
-each message that is sent (a slow node: processed) in between. Churn changes who is
-subscribed; nobody crashes by it. Sources: VCube-PS 2018, section 4.5, VCube-PB, section 6,
-and VCube-PS 2017, table II.
+each message that is sent (a slow node: processed) in between; only who has crashed from the
+start has no window. Churn changes who is subscribed; nobody crashes by it. Sources: VCube-PS
+2018, section 4.5, VCube-PB, section 6, VCube-PS 2017, table II, and CAMCAST, section 6.1.
 """
 
 from dataclasses import dataclass
@@ -86,7 +86,36 @@ class Slow(Lasting):
     window_ms: Window
 
 
-Fault: TypeAlias = Loss | Duplication | Partition | Slow
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crashed:
+    """These nodes have crashed before the run begins, and nobody has noticed (CAMCAST, section 6.1)."""
+
+    kind: ClassVar[str] = "crashed"
+
+    nodes: Selection
+    publishers_stay: bool = False
+    """Whom a workload has publish is not among them."""
+
+    def __post_init__(self) -> None:
+        conform(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unseen(Lasting):
+    """Each node takes this share of the others for crashed, another one each (CAMCAST, section 6.1).
+
+    Drawn once for each ordered pair of nodes: what the one sends to the other never arrives,
+    though both are alive. So a node is crashed to some and alive to others, as a weakly
+    consistent membership has it.
+    """
+
+    kind: ClassVar[str] = "unseen"
+
+    share: Share
+    window_ms: Window
+
+
+Fault: TypeAlias = Loss | Duplication | Partition | Slow | Crashed | Unseen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

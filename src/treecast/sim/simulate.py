@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from treecast import __version__
 from treecast.core import NodeId, ScenarioError, Topic
-from treecast.protocols.registry import protocol_named
+from treecast.protocols.registry import PROMISES, protocol_named
 from treecast.protocols.setup import Setup
 from treecast.sim.event_order import EventOrderEngine, EventOrderHost, FaultyEventOrderHost
 from treecast.sim.faults import Faults, fault_ends_us
@@ -28,7 +28,7 @@ from treecast.sim.result import Ending, Result, Traffic
 from treecast.sim.scenario import Scenario
 from treecast.sim.tally import Tally, refuse_without_effect, tallies_of
 from treecast.sim.windowed import FaultyWindowedHost, WindowedEngine, WindowedHost
-from treecast.sim.workloads import initial_subscribers, inputs
+from treecast.sim.workloads import initial_subscribers, inputs, publishing_nodes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,7 +52,10 @@ def simulate(
     """Run `scenario`; `engine` None takes the windowed one wherever it applies."""
     begin_wall_s, begin_cpu_s = time.perf_counter(), time.process_time()
     recorder = _recorder(scenario, journal)
+    entry = protocol_named(scenario.protocol)
     observer = Observer(recorder, messages=journal == "all")
+    observer.hierarchy = scenario.hierarchy if entry.topics == "hierarchy" else None
+    observer.ordered = "causal order" in entry.promises(scenario.settings)
     runner = _engine(scenario, engine)
     report = _Reporter(observer, progress)
     report.tell(0)
@@ -118,8 +121,22 @@ def _journal(
 ) -> "pa.Table | None":
     if recorder is None:
         return None
-    relays = protocol_named(scenario.protocol).relays
-    return recorder.finish(quiet=ending != "cut", relays=relays, healed_us=healed_us)
+    from treecast.journal.store import mark_hierarchy, mark_promises
+
+    entry = protocol_named(scenario.protocol)
+    table = recorder.finish(quiet=ending != "cut", relays=entry.relays, healed_us=healed_us)
+    if (promises := entry.promises(scenario.settings)) != PROMISES:
+        table = mark_promises(table, promises)
+    return mark_hierarchy(table, _parents(scenario)) if entry.topics == "hierarchy" else table
+
+
+def _parents(scenario: Scenario) -> dict[str, tuple[Topic, ...]]:
+    """The super-topics of every topic that the run may speak of."""
+    hierarchy = scenario.hierarchy
+    named = [topic.name for topic in scenario.topics]
+    named += [action.topic for action in scenario.actions if action.topic is not None]
+    closed = {each for topic in named for each in (topic, *hierarchy.above(topic))}
+    return {topic: hierarchy.parents(topic) for topic in sorted(closed)}
 
 
 def _traffic(observer: Observer, engine: Engine) -> dict[str, Traffic]:
@@ -171,9 +188,9 @@ def _populate(
 ) -> list[Input]:
     """Make the nodes and plan what they and their applications do; return that."""
     subscribers = initial_subscribers(scenario)
-    setup = Setup(tuple(range(scenario.nodes)), subscribers, scenario.settings)
+    setup = Setup(tuple(range(scenario.nodes)), subscribers, scenario.settings, scenario.hierarchy)
     make = protocol_named(scenario.protocol).make
-    faults = Faults(scenario, tallies)
+    faults = Faults(scenario, tallies, publishing_nodes(scenario, subscribers))
     topics_of: dict[NodeId, list[Topic]] = {node: [] for node in setup.nodes}
     for topic, nodes in subscribers.items():
         for node in nodes:
@@ -186,7 +203,10 @@ def _populate(
             host.fate.obstacles = faults.obstacles.get(node, ())
             host.fate.slowness = faults.slowness.get(node, ())
         host.machine = make(host, node, setup)
-        host.start(topics_of[node])
+        if isinstance(host, FaultyHost) and node in faults.crashed:
+            host.begin_crashed(topics_of[node], faults.crashed[node])
+        else:
+            host.start(topics_of[node])
     planned = inputs(scenario, subscribers, tallies)
     for each in planned:
         engine.hosts[each.node].plan(each)

@@ -31,6 +31,8 @@ COUNTS_OF: Mapping[str, Sequence[Effect]] = {
     "partition": ("messages_blocked",),
     "slow": ("messages_delayed",),
     "churn": ("leaves", "joins"),
+    "crashed": ("nodes_crashed", "messages_never_left", "messages_lost", "recoveries"),
+    "unseen": ("messages_lost",),
 }
 """What is counted of each kind."""
 
@@ -47,6 +49,8 @@ _WITHOUT_EFFECT: Mapping[str, str] = {
     "widen window_ms or take another side",
     "slow": "no message was delayed: its nodes processed none in its window; "
     "widen window_ms or choose others",
+    "crashed": "no node had crashed: all that were drawn are publishers, who stay; let more crash",
+    "unseen": "no message was lost: too few were sent in its window; widen window_ms or raise share",
     "churn": "nobody left: the run ended before, or nobody was subscribed, or none was due; "
     "let it last longer or change more",
 }

@@ -9,23 +9,45 @@ from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from types import MappingProxyType
 
-from treecast.core import NodeId, Topic
+from treecast.core import NodeId, ScenarioError, Topic
+from treecast.core.keys import shown
 from treecast.sim.churn import Membership, changes
 from treecast.sim.host import Input
 from treecast.sim.randomness import stream
 from treecast.sim.scenario import Scenario
-from treecast.sim.scenario_keys import draw
+from treecast.sim.scenario_keys import draw, selected_count
 from treecast.sim.scenario_workloads import Burst, Once, Periodic, Steady
 from treecast.sim.tally import Tally
 
 
 def initial_subscribers(scenario: Scenario) -> dict[Topic, tuple[NodeId, ...]]:
     """Who is subscribed to each topic before the run begins."""
-    everyone = range(scenario.nodes)
-    return {
-        topic.name: tuple(draw(topic.subscribers, everyone, stream(scenario.seed, "topic", topic.name)))
-        for topic in scenario.topics
-    }
+    found: dict[Topic, tuple[NodeId, ...]] = {}
+    taken: set[NodeId] = set()
+    for number, topic in enumerate(scenario.topics, start=1):
+        population = range(scenario.nodes)
+        random = stream(scenario.seed, "topic", topic.name)
+        if topic.apart:
+            left = [node for node in population if node not in taken]
+            count = selected_count(topic.subscribers, scenario.nodes)
+            if topic.subscribers == "all":
+                count = len(left)
+            if count > len(left):
+                raise ScenarioError(
+                    f"[[topic]] {number}: subscribers = {shown(topic.subscribers)} apart from the topics "
+                    f"before it; only {len(left)} of {scenario.nodes} nodes are left"
+                )
+            members = sorted(random.sample(left, count))
+        else:
+            members = draw(topic.subscribers, population, random)
+        found[topic.name] = tuple(members)
+        taken.update(members)
+    return found
+
+
+def publishing_nodes(scenario: Scenario, subscribers: Mapping[Topic, Sequence[NodeId]]) -> set[NodeId]:
+    """Whom workloads have publish, as far as that is settled before the run."""
+    return {node for nodes, _ in _publishers(scenario, subscribers).values() for node in nodes}
 
 
 def inputs(

@@ -1,0 +1,155 @@
+"""SCAMP's views as groups grow, shrink and lose processes; how large a hierarchy the simulator carries."""
+
+import resource
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import log
+from random import Random
+
+from machines import run_with_machines
+from rich.console import Console
+from rich.table import Table
+
+from treecast.core import NodeId, Topic
+from treecast.protocols.camcast.settings import CamcastSettings
+from treecast.sim import Scenario, simulate
+from treecast.sim.scenario import Action, Once, RoundsNetwork, TopicSetup, UniformNetwork
+
+GROUP = Topic("group")
+EVERY_MS = 20.0
+"""Between two who subscribe."""
+LEAVE_EVERY_MS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The views of those who are up and in the group."""
+
+    views: Mapping[NodeId, tuple[NodeId, ...]]
+
+    @property
+    def mean(self) -> float:
+        return sum(map(len, self.views.values())) / len(self.views)
+
+    @property
+    def isolated(self) -> int:
+        """Processes that are in nobody's view."""
+        known = {node for view in self.views.values() for node in view}
+        return len(self.views.keys() - known)
+
+    @property
+    def parts(self) -> int:
+        """Connected components, whichever way a view points."""
+        near: dict[NodeId, set[NodeId]] = {node: set() for node in self.views}
+        for node, view in self.views.items():
+            for other in view:
+                near[node].add(other)
+                near[other].add(node)
+        left, found = set(near), 0
+        while left:
+            found += 1
+            reached = [left.pop()]
+            while reached:
+                fresh = near[reached.pop()] & left
+                left -= fresh
+                reached += fresh
+        return found
+
+
+def grown(
+    size: int,
+    seed: int,
+    *,
+    leave: float = 0.0,
+    crash: float = 0.0,
+    after_ms: float = 3_000.0,
+    upkeep: bool = False,
+) -> Group:
+    """A group of `size`, subscribed one by one, some of whom then leave, or crash at once.
+
+    `upkeep`: with heartbeats and leases; without, nothing happens but what is asked for.
+    """
+    begin_ms = EVERY_MS * size + 2_000
+    lost = Random(f"lost/{seed}").sample(range(1, size), round((leave + crash) * size))
+    actions = [
+        Action(at_ms=EVERY_MS * node, node=node, do="subscribe", topic=GROUP) for node in range(1, size)
+    ]
+    for place, node in enumerate(lost):
+        if crash:
+            actions.append(Action(at_ms=begin_ms, node=node, do="crash"))
+        else:
+            at_ms = begin_ms + LEAVE_EVERY_MS * place
+            actions.append(Action(at_ms=at_ms, node=node, do="unsubscribe", topic=GROUP))
+    rest = {} if upkeep else {"heartbeat_ms": 1e8, "isolation_ms": 2e8, "lease_ms": 1e9}
+    _, machines = run_with_machines(
+        Scenario(
+            name="group",
+            protocol="camcast",
+            nodes=size,
+            seed=seed,
+            until_ms=begin_ms + LEAVE_EVERY_MS * len(lost) * (leave > 0) + after_ms,
+            network=UniformNetwork(processing_us=0),
+            settings=CamcastSettings(repair=False, **rest),
+            topics=(TopicSetup(name=GROUP, subscribers=(0,)),),
+            actions=tuple(actions),
+        ),
+        journal="counters",
+    )
+    here = sorted(set(range(size)) - set(lost))
+    members = set(here)
+    return Group(
+        {
+            node: tuple(each for each in machines[node].communities[0].membership.view if each in members)
+            for node in here
+        }
+    )
+
+
+def measure(console: Console, sizes: Iterable[int] = (100, 1_000, 10_000)) -> None:
+    table = Table(title="SCAMP: views as a group grows; then half leave; or 30 % crash", title_justify="left")
+    headings = ("N", "mean view", "ln N", "half left: mean", "ln N/2", "parts", "with upkeep")
+    for heading in (*headings, "30 % crashed: isolated", "parts", "2.5 leases later", "parts"):
+        table.add_column(heading, justify="right")
+    for size in sizes:
+        console.print(f"{size} processes ...", style="dim")
+        whole, half = grown(size, 1), grown(size, 1, leave=0.5)
+        row = [str(size), f"{whole.mean:.2f}", f"{log(size):.2f}"]
+        row += [f"{half.mean:.2f}", f"{log(size / 2):.2f}", str(half.parts)]
+        if size <= 1_000:
+            kept = grown(size, 1, leave=0.5, after_ms=60_000.0, upkeep=True)
+            crashed = grown(size, 1, crash=0.3)
+            healed = grown(size, 1, crash=0.3, after_ms=300_000.0, upkeep=True)
+            row += [str(kept.parts), str(crashed.isolated), str(crashed.parts)]
+            row += [str(healed.isolated), str(healed.parts)]
+        table.add_row(*row)
+    console.print(table)
+
+
+def large(nodes: int = 10_000, levels: int = 5) -> tuple[float, float, int]:
+    """CPU seconds, megabytes (the process's peak) and deliveries of one event through all levels."""
+    names = [Topic(".".join(f"t{each}" for each in range(level + 1))) for level in range(levels)]
+    begin_s = time.process_time()
+    result = simulate(
+        Scenario(
+            name="large",
+            protocol="camcast",
+            nodes=nodes,
+            seed=1,
+            network=RoundsNetwork(success=0.85),
+            settings=CamcastSettings(membership="static", g=10),
+            topics=tuple(TopicSetup(name=name, subscribers=nodes // levels, apart=True) for name in names),
+            workloads=(Once(topic=names[-1], publishers=1),),
+        ),
+        journal="counters",
+    )
+    seconds = time.process_time() - begin_s
+    return seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, result.events_delivered
+
+
+def measure_large(console: Console) -> None:
+    seconds, megabytes, delivered = large()
+    console.print(
+        f"cam-scale: 10000 processes in 5 communities, one event: {delivered} deliveries, "
+        f"{seconds:.2f} s, {megabytes:.0f} MB (bounds: 5 s, 1024 MB)"
+    )

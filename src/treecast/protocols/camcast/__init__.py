@@ -1,0 +1,1 @@
+"""CAMCAST: communities over a topic hierarchy, without parasite events."""
