@@ -3,9 +3,12 @@
 import resource
 import time
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from math import log
 from random import Random
+from typing import Any
 
 from machines import run_with_machines
 from rich.console import Console
@@ -20,6 +23,8 @@ GROUP = Topic("group")
 EVERY_MS = 20.0
 """Between two who subscribe."""
 LEAVE_EVERY_MS = 5.0
+SEEDS = {100: 10, 1_000: 4, 10_000: 2}
+"""For each size of a group, with how many seeds it is grown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,24 +111,39 @@ def grown(
     )
 
 
-def measure(console: Console, sizes: Iterable[int] = (100, 1_000, 10_000)) -> None:
-    table = Table(title="SCAMP: views as a group grows; then half leave; or 30 % crash", title_justify="left")
-    headings = ("N", "mean view", "ln N", "half left: mean", "ln N/2", "parts", "with upkeep")
-    for heading in (*headings, "30 % crashed: isolated", "parts", "2.5 leases later", "parts"):
+def measure(console: Console, sizes: Mapping[int, int] = SEEDS) -> None:
+    table = Table(
+        title="cam-scamp: views as a group grows; then half leave; or 30 % crash: least to most over seeds",
+        title_justify="left",
+    )
+    headings = ("N", "seeds", "view / ln N", "half left: view / ln N/2", "parts", "with upkeep: parts")
+    for heading in (*headings, "30 % crashed: isolated", "parts", "2.5 leases later: isolated", "parts"):
         table.add_column(heading, justify="right")
-    for size in sizes:
-        console.print(f"{size} processes ...", style="dim")
-        whole, half = grown(size, 1), grown(size, 1, leave=0.5)
-        row = [str(size), f"{whole.mean:.2f}", f"{log(size):.2f}"]
-        row += [f"{half.mean:.2f}", f"{log(size / 2):.2f}", str(half.parts)]
+    for size, seeds in sizes.items():
+        whole = _grown(size, seeds)
+        half = _grown(size, seeds, leave=0.5)
+        row = [str(size), str(seeds), _span(each.mean / log(size) for each in whole)]
+        row += [_span(each.mean / log(size / 2) for each in half), _span(each.parts for each in half)]
         if size <= 1_000:
-            kept = grown(size, 1, leave=0.5, after_ms=60_000.0, upkeep=True)
-            crashed = grown(size, 1, crash=0.3)
-            healed = grown(size, 1, crash=0.3, after_ms=300_000.0, upkeep=True)
-            row += [str(kept.parts), str(crashed.isolated), str(crashed.parts)]
-            row += [str(healed.isolated), str(healed.parts)]
+            kept = _grown(size, seeds, leave=0.5, after_ms=60_000.0, upkeep=True)
+            crashed = _grown(size, seeds, crash=0.3)
+            healed = _grown(size, seeds, crash=0.3, after_ms=300_000.0, upkeep=True)
+            row.append(_span(each.parts for each in kept))
+            for found in (crashed, healed):
+                row += [_span(each.isolated for each in found), _span(each.parts for each in found)]
         table.add_row(*row)
     console.print(table)
+
+
+def _grown(size: int, seeds: int, **what: Any) -> list[Group]:
+    with ProcessPoolExecutor(max_workers=2) as pool:
+        return list(pool.map(partial(grown, size, **what), range(1, seeds + 1)))
+
+
+def _span(values: Iterable[float]) -> str:
+    """The least and the most of them."""
+    shown = [str(each) if isinstance(each, int) else f"{each:.2f}" for each in sorted(values)]
+    return shown[0] if shown[0] == shown[-1] else f"{shown[0]} to {shown[-1]}"
 
 
 def large(nodes: int = 10_000, levels: int = 5) -> tuple[float, float, int]:

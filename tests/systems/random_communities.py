@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from random import Random
 
 from effective import effective
+from seeds import Seeds
 
-from treecast.checkers import Report, check
 from treecast.core import Topic
 from treecast.protocols.camcast.lookup import KEEPERS
 from treecast.protocols.camcast.settings import CamcastSettings
-from treecast.sim import Result, Scenario
+from treecast.sim import Scenario
 from treecast.sim.scenario import (
     Action,
     Duplication,
@@ -30,7 +30,6 @@ from treecast.sim.scenario import (
     TopicSetup,
     UniformNetwork,
 )
-from treecast.sim.scenario_file import toml_of
 
 NAMES = ("a", "a.b", "a.b.c", "a.d", "x", "x.y", "x.y.z")
 FURTHER = {"a.d": "x", "x.y": "a", "x.y.z": "a.b"}
@@ -175,29 +174,8 @@ def _faults(random: Random, span_ms: float) -> tuple[Fault, ...]:
     return tuple(found)
 
 
-def judge(seed: int) -> tuple[Result, Report]:
-    result = effective(random_scenario(seed))
-    assert result.journal is not None
-    return result, check(result.journal)
-
-
-def replay(seed: int) -> str:
-    return f"replay: .venv/bin/python tests/systems/random_communities.py {seed}"
-
-
-def complaint(seed: int, report: Report) -> str:
-    """What failed, and the command that replays it."""
-    lines = [violation.text for verdict in report.verdicts for violation in verdict.violations[:5]]
-    return "\n".join([f"seed {seed}; {replay(seed)}", *lines])
-
-
-def main() -> None:
-    for argument in sys.argv[1:]:
-        seed = int(argument)
-        print(toml_of(random_scenario(seed)))
-        _, report = judge(seed)
-        print("all holds" if report.ok else complaint(seed, report))
+SEEDS = Seeds("random_communities.py", random_scenario, effective)
 
 
 if __name__ == "__main__":
-    main()
+    SEEDS.replay(sys.argv[1:])

@@ -10,11 +10,11 @@ from random import Random
 from typing import Literal
 
 from effective import effective
+from seeds import Seeds
 
-from treecast.checkers import Report, check
 from treecast.core import Topic, parse_topic
 from treecast.protocols.vcube.settings import VCubePBSettings, rounds_bound
-from treecast.sim import Result, Scenario
+from treecast.sim import Scenario
 from treecast.sim.scenario import (
     Action,
     Duplication,
@@ -27,7 +27,6 @@ from treecast.sim.scenario import (
     TopicSetup,
     UniformNetwork,
 )
-from treecast.sim.scenario_file import toml_of
 
 EVERY_MS = 500.0
 """A testing round."""
@@ -198,29 +197,8 @@ def _network(random: Random) -> Network:
     )
 
 
-def judge(seed: int) -> tuple[Result, Report]:
-    result = effective(random_scenario(seed))
-    assert result.journal is not None
-    return result, check(result.journal)
-
-
-def replay(seed: int) -> str:
-    return f"replay: .venv/bin/python tests/systems/random_crashes.py {seed}"
-
-
-def complaint(seed: int, report: Report) -> str:
-    """What failed, and the command that replays it."""
-    lines = [violation.text for verdict in report.verdicts for violation in verdict.violations[:5]]
-    return "\n".join([f"seed {seed}; {replay(seed)}", *lines])
-
-
-def main() -> None:
-    for argument in sys.argv[1:]:
-        seed = int(argument)
-        print(toml_of(random_scenario(seed)))
-        _, report = judge(seed)
-        print("all holds" if report.ok else complaint(seed, report))
+SEEDS = Seeds("random_crashes.py", random_scenario, effective)
 
 
 if __name__ == "__main__":
-    main()
+    SEEDS.replay(sys.argv[1:])

@@ -5,15 +5,16 @@ prints the scenario in TOML form and every violation.
 """
 
 import sys
+from functools import partial
 from random import Random
 
-from treecast.checkers import Report, check
+from seeds import Seeds
+
 from treecast.core import Topic, parse_topic
 from treecast.protocols.baselines.single_root import RootSettings
 from treecast.protocols.baselines.srpt import BrokerSettings
-from treecast.sim import Result, Scenario, simulate
+from treecast.sim import Scenario, simulate
 from treecast.sim.scenario import Action, Network, PacketNetwork, TopicSetup, UniformNetwork
-from treecast.sim.scenario_file import toml_of
 
 
 def random_scenario(seed: int, until_ms: float | None = None, protocol: str = "vcube-ps") -> Scenario:
@@ -93,38 +94,11 @@ def _actions(random: Random, nodes: int, topic: Topic, subscribed: set[int], spa
     return found
 
 
-def judge(seed: int, protocol: str = "vcube-ps") -> tuple[Result, Report]:
-    result = simulate(random_scenario(seed, protocol=protocol))
-    assert result.journal is not None
-    return result, check(result.journal)
-
-
-def replay(seed: int, protocol: str = "vcube-ps") -> str:
-    return f"replay: .venv/bin/python tests/systems/random_scenarios.py {protocol} {seed}"
-
-
-def complaint(seed: int, report: Report, protocol: str = "vcube-ps") -> str:
-    """What failed, and the command that replays it."""
-    lines = [violation.text for verdict in report.verdicts for violation in verdict.violations[:5]]
-    return "\n".join([f"seed {seed}; {replay(seed, protocol)}", *lines])
-
-
-def complaint_of(seed: int, protocol: str = "vcube-ps") -> str:
-    """What is wrong with a seed's run, or nothing."""
-    try:
-        _, report = judge(seed, protocol)
-    except Exception as error:
-        raise AssertionError(f"seed {seed} ends in an error; {replay(seed, protocol)}") from error
-    assert report.verdict("completeness").skipped is None, "a scenario without until_ms ends quietly"
-    return "" if report.ok else complaint(seed, report, protocol)
-
-
-def main() -> None:
-    protocol, *seeds = sys.argv[1:]
-    for seed in map(int, seeds):
-        print(toml_of(random_scenario(seed, protocol=protocol)))
-        print(complaint_of(seed, protocol) or "all holds")
+def seeds_of(protocol: str) -> Seeds:
+    """The same scenarios for each protocol, but for its settings."""
+    draw = partial(random_scenario, protocol=protocol)
+    return Seeds(f"random_scenarios.py {protocol}", draw, simulate)
 
 
 if __name__ == "__main__":
-    main()
+    seeds_of(sys.argv[1]).replay(sys.argv[2:])

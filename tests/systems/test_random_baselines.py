@@ -4,10 +4,9 @@ The scenarios are those of VCube-PS: the same applications do the same at the sa
 """
 
 from collections import Counter
-from functools import partial
 
 import pytest
-from random_scenarios import complaint_of, judge, random_scenario
+from random_scenarios import random_scenario, seeds_of
 from soak import first_complaint
 
 from treecast.journal import journal_hash
@@ -29,8 +28,7 @@ ENGINE_SEEDS = range(2_000, 2_040)
 @pytest.mark.parametrize("first", range(0, SCENARIOS, CHUNK))
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_every_rule_holds(protocol: str, first: int) -> None:
-    complaints = [text for seed in range(first, first + CHUNK) if (text := complaint_of(seed, protocol))]
-    assert not complaints, "\n\n".join(complaints)
+    assert not (text := seeds_of(protocol).complaints(range(first, first + CHUNK))), text
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -39,7 +37,7 @@ def test_the_scenarios_are_no_sleepers(protocol: str) -> None:
     kinds: Counter[str] = Counter()
     late = left = 0
     for seed in range(SCENARIOS, SCENARIOS + SLEEPERS_MAX):
-        result, report = judge(seed, protocol)
+        result, report = seeds_of(protocol).judge(seed)
         kinds.update({kind: traffic.received for kind, traffic in result.messages.items()})
         delivery, reception = result.delivery_latency_ms, result.reception_latency_ms
         late += (delivery.mean or 0.0) > (reception.mean or 0.0)
@@ -65,6 +63,6 @@ def test_both_engines_write_the_same_journals(protocol: str) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_every_rule_holds_for_long(protocol: str, capsys: pytest.CaptureFixture[str]) -> None:
-    judged = partial(complaint_of, protocol=protocol)
+    judged = seeds_of(protocol).complaint_of
     with capsys.disabled():
         assert not (text := first_complaint(judged, f"random scenarios of {protocol}")), text

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from effective import outcomes
-from random_communities import complaint, judge, random_scenario, replay
+from random_communities import SEEDS, random_scenario
 from soak import first_complaint
 
 from treecast.checkers import check
@@ -20,8 +20,7 @@ CHUNK = 6
 
 @pytest.mark.parametrize("first", range(0, SCENARIOS, CHUNK))
 def test_every_rule_holds(first: int) -> None:
-    complaints = [text for seed in range(first, first + CHUNK) if (text := _complaint(seed))]
-    assert not complaints, "\n\n".join(complaints)
+    assert not (text := SEEDS.complaints(range(first, first + CHUNK))), text
 
 
 def test_the_scenarios_are_no_sleepers() -> None:
@@ -29,7 +28,7 @@ def test_the_scenarios_are_no_sleepers() -> None:
     kinds: dict[str, int] = {}
     stragglers = checked = 0.0
     for seed in range(SCENARIOS, SCENARIOS + 12):
-        result, report = judge(seed)
+        result, report = SEEDS.judge(seed)
         for kind, traffic in result.messages.items():
             kinds[kind] = kinds.get(kind, 0) + traffic.received
         stragglers += report.figures["stragglers"]
@@ -96,12 +95,4 @@ def test_without_repair_there_are_no_parasites_either() -> None:
 @pytest.mark.soak
 def test_every_rule_holds_for_long(capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
-        assert not (text := first_complaint(_complaint, "random communities")), text
-
-
-def _complaint(seed: int) -> str:
-    try:
-        _, report = judge(seed)
-    except Exception as error:
-        raise AssertionError(f"seed {seed} ends in an error; {replay(seed)}") from error
-    return "" if report.ok else complaint(seed, report)
+        assert not (text := first_complaint(SEEDS.complaint_of, "random communities")), text

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from effective import outcomes
-from random_crashes import complaint, judge, random_scenario, replay
+from random_crashes import SEEDS, random_scenario
 from soak import first_complaint
 
 from treecast.checkers import check
@@ -20,15 +20,14 @@ REGRESSIONS = Path(__file__).parent / "regressions"
 
 @pytest.mark.parametrize("first", range(0, SCENARIOS, CHUNK))
 def test_every_rule_holds(first: int) -> None:
-    complaints = [text for seed in range(first, first + CHUNK) if (text := _complaint(seed))]
-    assert not complaints, "\n\n".join(complaints)
+    assert not (text := SEEDS.complaints(range(first, first + CHUNK))), text
 
 
 def test_the_scenarios_are_no_sleepers() -> None:
     """Together they do what they are made for, or a pass would mean little."""
     scenarios: Counter[str] = Counter()
     for seed in range(SCENARIOS, SCENARIOS + 150):
-        result, report = judge(seed)
+        result, report = SEEDS.judge(seed)
         nodes = result.scenario.nodes
         effects: Counter[str] = Counter()
         for tally in result.faults:
@@ -71,13 +70,4 @@ def test_both_engines_write_the_same_journals() -> None:
 @pytest.mark.soak
 def test_every_rule_holds_for_long(capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
-        assert not (text := first_complaint(_complaint, "random scenarios with crashes")), text
-
-
-def _complaint(seed: int) -> str:
-    try:
-        _, report = judge(seed)
-    except Exception as error:
-        raise AssertionError(f"seed {seed} ends in an error; {replay(seed)}") from error
-    assert report.verdict("completeness").skipped is None, "a run that settles is judged"
-    return "" if report.ok else complaint(seed, report)
+        assert not (text := first_complaint(SEEDS.complaint_of, "random scenarios with crashes")), text

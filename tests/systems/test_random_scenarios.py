@@ -1,17 +1,17 @@
 """Random scenarios hold what VCube-PS promises; a few here, as many as time allows in the soak."""
 
 import pytest
-from random_scenarios import complaint_of, judge
+from random_scenarios import seeds_of
 from soak import first_complaint
 
 SCENARIOS = 600
 CHUNK = 50
+SEEDS = seeds_of("vcube-ps")
 
 
 @pytest.mark.parametrize("first", range(0, SCENARIOS, CHUNK))
 def test_every_rule_holds(first: int) -> None:
-    complaints = [text for seed in range(first, first + CHUNK) if (text := complaint_of(seed))]
-    assert not complaints, "\n\n".join(complaints)
+    assert not (text := SEEDS.complaints(range(first, first + CHUNK))), text
 
 
 def test_the_scenarios_are_no_sleepers() -> None:
@@ -19,7 +19,7 @@ def test_the_scenarios_are_no_sleepers() -> None:
     kinds: dict[str, int] = {}
     late = forwarded = 0
     for seed in range(SCENARIOS, SCENARIOS + 100):
-        result, report = judge(seed)
+        result, report = SEEDS.judge(seed)
         for kind, traffic in result.messages.items():
             kinds[kind] = kinds.get(kind, 0) + traffic.received
         delivery, reception = result.delivery_latency_ms, result.reception_latency_ms
@@ -34,4 +34,4 @@ def test_the_scenarios_are_no_sleepers() -> None:
 @pytest.mark.soak
 def test_every_rule_holds_for_long(capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
-        assert not (text := first_complaint(complaint_of, "random scenarios")), text
+        assert not (text := first_complaint(SEEDS.complaint_of, "random scenarios")), text
