@@ -5,6 +5,7 @@ to run a test with, and pytest says so.
 """
 
 import json
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -73,3 +74,11 @@ def event_from(described: dict[str, Any]) -> EventDescriptor:
         parent=_cid(described["parent"]),
         protocol_version=described["protocolVersion"],
     )
+
+
+def changes(encoded: bytes, differences: Iterable[int]) -> Iterator[bytes]:
+    """The same bytes but for one, which differs by each of these."""
+    masks = list(differences)
+    for place, byte in enumerate(encoded):
+        for mask in masks:
+            yield encoded[:place] + bytes((byte ^ mask,)) + encoded[place + 1 :]

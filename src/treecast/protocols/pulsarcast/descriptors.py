@@ -99,16 +99,16 @@ class TopicDescriptor:
     protocol_version: str = PROTOCOL_VERSION
 
     def __post_init__(self) -> None:
-        _check_name("name", self.name)
-        _check_name("protocolVersion", self.protocol_version)
-        _check_created(self.created)
+        check_name("name", self.name)
+        check_name("protocolVersion", self.protocol_version)
+        check_created(self.created)
         as_peer_id(self.author)
         if self.parent is not None:
             as_cid(self.parent)
         if len(self.sub_topics) > SUB_TOPICS_MAX:
             raise UsageError(f"{len(self.sub_topics)} sub-topics; at most {SUB_TOPICS_MAX} are allowed")
         for name, cid in self.sub_topics.items():
-            _check_name("a sub-topic's name", name)
+            check_name("a sub-topic's name", name)
             as_cid(cid)
 
     @property
@@ -180,8 +180,8 @@ class EventDescriptor:
             raise UsageError(
                 f"the payload has {len(self.payload)} bytes; at most {PAYLOAD_BYTES_MAX} are allowed"
             )
-        _check_created(self.created)
-        _check_name("protocolVersion", self.protocol_version)
+        check_created(self.created)
+        check_name("protocolVersion", self.protocol_version)
 
     @property
     def is_request(self) -> bool:
@@ -332,7 +332,7 @@ def _parent(cid: Cid | None) -> bytes:
     return dag_cbor.mapping({}) if cid is None else dag_cbor.link(cid)
 
 
-def _check_name(what: str, name: str) -> None:
+def check_name(what: str, name: str) -> None:
     try:
         size = len(name.encode())
     except UnicodeEncodeError:
@@ -341,7 +341,7 @@ def _check_name(what: str, name: str) -> None:
         raise UsageError(f"{what} {name!r:.40} has {size} bytes; it has 1 to {NAME_BYTES_MAX}")
 
 
-def _check_created(created: str) -> None:
+def check_created(created: str) -> None:
     try:
         if _CREATED.fullmatch(created):
             datetime.fromisoformat(created)
