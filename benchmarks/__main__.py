@@ -1,6 +1,6 @@
 """`python benchmarks [NAME ...]`: tables of what this machine measures; the names are those below.
 
-Without arguments: all but ablations, which take ten minutes.
+Without arguments: all but those that take ten minutes, ablations and kademlia.
 """
 
 import sys
@@ -8,6 +8,7 @@ import sys
 import ablations
 import engines
 import fault_tolerance
+import kademlia_lookups
 import published
 from rich.console import Console
 
@@ -15,12 +16,15 @@ BENCHMARKS = {
     "engines": engines.measure,
     "published": published.measure,
     "fault-tolerance": fault_tolerance.measure,
+    "kademlia": kademlia_lookups.measure,
     "ablations": ablations.measure,
 }
 
+LONG = ("ablations", "kademlia")
+
 
 def main() -> None:
-    names = sys.argv[1:] or [name for name in BENCHMARKS if name != "ablations"]
+    names = sys.argv[1:] or [name for name in BENCHMARKS if name not in LONG]
     for name in names:
         if name not in BENCHMARKS:
             sys.exit(f'unknown benchmark "{name}"; known: {", ".join(BENCHMARKS)}')
