@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from treecast.core import Hierarchy, NodeId, ScenarioError, Topic, TopicError
 from treecast.core.keys import (
+    Count,
     Duration,
     Microseconds,
     Milliseconds,
@@ -50,11 +51,13 @@ from treecast.sim.scenario_workloads import Burst, Once, Periodic, Steady, Workl
 __all__ = [
     "Action",
     "Burst",
+    "Capacity",
     "Churn",
     "Crashed",
     "Duplication",
     "Exchange",
     "Fault",
+    "LatencyNetwork",
     "Loss",
     "Network",
     "Once",
@@ -144,7 +147,49 @@ class RoundsNetwork:
         conform(self)
 
 
-Network: TypeAlias = PacketNetwork | UniformNetwork | RoundsNetwork
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyNetwork:
+    """A wide area: each message takes `delay_us`, up to `jitter_us` more or less (Pulsarcast, section 5).
+
+    Later ones may overtake. Processing takes no time, but for what `[capacity]` says.
+    """
+
+    model: ClassVar[str] = "latency"
+    acks: ClassVar[Acks] = "charged"
+    processing_us: ClassVar[int] = 0
+
+    delay_us: Microseconds = 500_000
+    jitter_us: Microseconds = 300_000
+
+    def __post_init__(self) -> None:
+        conform(self)
+        if self.jitter_us > self.delay_us:
+            raise ScenarioError(
+                f"jitter_us = {self.jitter_us} is above delay_us = {self.delay_us}: a message would arrive "
+                "before it is sent; lower jitter_us"
+            )
+
+
+Network: TypeAlias = PacketNetwork | UniformNetwork | RoundsNetwork | LatencyNetwork
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capacity:
+    """What a node can take: so many messages a second, and so many that wait; what comes beyond is dropped.
+
+    It stands in for the network's own time of processing.
+    """
+
+    messages_per_s: Annotated[float, Within("messages a second", 0, 1_000_000, above=True)]
+    queue_max: Count
+    """Messages at a node that have arrived and not been processed; each dropped one is counted."""
+
+    def __post_init__(self) -> None:
+        conform(self)
+
+    @property
+    def processing_us(self) -> int:
+        return max(1, round(1_000_000 / self.messages_per_s))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,6 +264,8 @@ class Scenario:
     For protocols that never fall silent, because they watch one another.
     """
     network: Network = field(default_factory=PacketNetwork, metadata={"tag": "model"})
+    capacity: Capacity | None = None
+    """Without it a node's queue is as long as need be."""
     settings: Any = field(default=None, metadata={"kind of": ("protocol", settings_class)})
     """The protocol's own, of the class that the registry names for it; None takes their defaults."""
     topics: tuple[TopicSetup, ...] = field(default=(), metadata={"table": "topic"})
@@ -239,6 +286,11 @@ class Scenario:
         _check_actions(self)
         _check_churns(self)
         _check_faults(self)
+
+    @property
+    def processing_us(self) -> int:
+        """How long a node processes one message."""
+        return self.network.processing_us if self.capacity is None else self.capacity.processing_us
 
     @property
     def hierarchy(self) -> Hierarchy:
