@@ -163,6 +163,9 @@ class WindowedHost(SimHost):
                 self.drop(message)
         return found
 
+    def end(self, until_us: int) -> None:
+        """The run ends then, perhaps cut."""
+
     def _put_off(self, work: list[Arrival], through_us: int) -> None:
         """Leave the rest to later windows; the first will be processed by `through_us`."""
         self.backlog = work
@@ -182,8 +185,8 @@ class WindowedHost(SimHost):
 class FaultyWindowedHost(FaultyHost, WindowedHost):
     """A node that meets with faults, in the windowed engine."""
 
-    _waiting: int | None = None
-    """The stamp of the message that was put off after it had found room."""
+    _has_room: bool = False
+    """Whether the first message of the backlog has found room already."""
     _crashed_us: int | None = None
     """When the crash was of which the queue still shows what it held."""
 
@@ -195,8 +198,8 @@ class FaultyWindowedHost(FaultyHost, WindowedHost):
                 self.backlog = work[position:]
                 break
             self.do_until((arrival_us, ARRIVAL))
-            if stamp == self._waiting:
-                self._waiting = None  # it was put off, and had found room
+            if self._has_room:
+                self._has_room = False
             elif self._queue_max is not None and not self._may_wait(arrival_us, self._queue_max):
                 self.drop(message)
                 continue
@@ -206,13 +209,26 @@ class FaultyWindowedHost(FaultyHost, WindowedHost):
                 self.lose(message)
             elif time_us >= end_us:
                 self._put_off(work[position:], time_us)
-                self._waiting = stamp
+                self._has_room = True
                 break
             else:
                 self.busy_us = time_us
                 self.note_processed(begin_us)
                 self.hand_on(time_us, stamp & _SENDER_MASK, message)
         self.do_until((end_us,))
+
+    def end(self, until_us: int) -> None:
+        if self._queue_max is None:
+            return
+        judged = int(self._has_room)
+        left = self.backlog[:judged]
+        for stamp, message in self.backlog[judged:]:
+            arrival_us = stamp >> _SENDER_BITS
+            if arrival_us > until_us or self._may_wait(arrival_us, self._queue_max):
+                left.append((stamp, message))
+            else:
+                self.drop(message)
+        self.backlog = left
 
     def _may_wait(self, arrival_us: int, queue_max: int) -> bool:
         """Whether a message found room; if it came before a crash, among those that it was lost with."""
@@ -287,6 +303,8 @@ class WindowedEngine:
     def step(self, until_us: int) -> int | None:
         """Run one window, nothing past until_us; return its time, or None when nothing is left."""
         if not self.windows or self.windows.first * self.length_us > until_us or self._cut:
+            for host in self.hosts.values():
+                host.end(until_us)
             return None
         window, inboxes = self.windows.take_first()
         end_us = (window + 1) * self.length_us
