@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from treecast.core import Host, Machine, NodeId, ScenarioError
 from treecast.protocols.baselines.fixed_root import FixedRoot
+from treecast.protocols.baselines.floodsub import Floodsub, FloodsubSettings
 from treecast.protocols.baselines.single_root import RootSettings
 from treecast.protocols.baselines.srpt import BrokerSettings, SrptB, SrptS
 from treecast.protocols.setup import NoSettings, Setup
@@ -19,6 +20,10 @@ MachineFactory: TypeAlias = Callable[[Host, NodeId, Setup], Machine]
 
 PROMISES = ("causal order", "completeness")
 """What a protocol promises that says nothing else."""
+
+
+def _no_promises(settings: object) -> tuple[str, ...]:
+    return ()
 
 
 def _all_promises(settings: object) -> tuple[str, ...]:
@@ -49,6 +54,7 @@ PROTOCOLS: dict[str, Entry] = {
     "srpt-s": Entry(SrptS, RootSettings, relays="anyone"),
     "srpt-b": Entry(SrptB, BrokerSettings, relays="anyone"),
     "fixed-root": Entry(FixedRoot, RootSettings, relays="anyone"),
+    "floodsub": Entry(Floodsub, FloodsubSettings, promises=_no_promises),
 }
 
 
