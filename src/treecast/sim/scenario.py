@@ -46,7 +46,7 @@ from treecast.sim.scenario_keys import (
     check_topic,
     selected_count,
 )
-from treecast.sim.scenario_workloads import Burst, Once, Periodic, Steady, Workload, publications
+from treecast.sim.scenario_workloads import Burst, Once, Periodic, Recorded, Steady, Workload, publications
 
 __all__ = [
     "Action",
@@ -64,6 +64,7 @@ __all__ = [
     "PacketNetwork",
     "Partition",
     "Periodic",
+    "Recorded",
     "RoundsNetwork",
     "Scenario",
     "Sessions",
@@ -298,6 +299,12 @@ class Scenario:
         return Hierarchy({topic.name: topic.parents for topic in self.topics})
 
     @property
+    def owners(self) -> dict[Topic, NodeId]:
+        """The nodes that make topics, as far as the scenario says so."""
+        recorded = (each.recording for each in self.workloads if isinstance(each, Recorded))
+        return {topic: node for recording in recorded for topic, node in recording.owners.items()}
+
+    @property
     def mortal(self) -> bool:
         """Whether a node may crash."""
         acted = any(action.of_node for action in self.actions)
@@ -370,7 +377,11 @@ def _check_workloads(scenario: Scenario) -> None:
     subscribed = {topic.name: selected_count(topic.subscribers, scenario.nodes) for topic in scenario.topics}
     planned = 0
     for number, workload in enumerate(scenario.workloads, start=1):
-        place, name = f"[[workload]] {number}: ", workload.topic
+        place = f"[[workload]] {number}: "
+        if isinstance(workload, Recorded):
+            planned += _check_recorded(scenario, workload, place)
+            continue
+        name = workload.topic
         check_topic(place, name, list(subscribed))
         if not isinstance(workload, Steady):
             key, publishers = f"{place}publishers", workload.publishers
@@ -386,8 +397,31 @@ def _check_workloads(scenario: Scenario) -> None:
             )
 
 
+def _check_recorded(scenario: Scenario, workload: Recorded, place: str) -> int:
+    """How many events a recorded workload publishes."""
+    recording = workload.recording
+    if recording.nodes_min > scenario.nodes:
+        raise ScenarioError(
+            f"{place}path: {workload.path} has users up to node-{recording.nodes_min}; "
+            f"nodes = {scenario.nodes} is too few"
+        )
+    others = [each for each in scenario.workloads if isinstance(each, Recorded) and each is not workload]
+    taken = {topic.name for topic in scenario.topics}
+    taken.update(topic for each in others for topic in each.recording.owners)
+    for topic in recording.owners:
+        if topic in taken:
+            raise ScenarioError(
+                f"{place}path: {workload.path} has the topic {shown(topic)}, which stands elsewhere too; "
+                "leave one of them out"
+            )
+    return len(workload.events)
+
+
 def _check_actions(scenario: Scenario) -> None:
     known = [topic.name for topic in scenario.topics]
+    known += [
+        topic for each in scenario.workloads if isinstance(each, Recorded) for topic in each.recording.owners
+    ]
     known += [each.topic for each in scenario.actions if each.topic and each.do in {"subscribe", "register"}]
     names = dict.fromkeys(known)
     for number, action in enumerate(scenario.actions, start=1):

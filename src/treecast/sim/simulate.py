@@ -191,7 +191,9 @@ def _populate(
 ) -> list[Input]:
     """Make the nodes and plan what they and their applications do; return that."""
     subscribers = initial_subscribers(scenario)
-    setup = Setup(tuple(range(scenario.nodes)), subscribers, scenario.settings, scenario.hierarchy)
+    setup = Setup(
+        tuple(range(scenario.nodes)), subscribers, scenario.settings, scenario.hierarchy, scenario.owners
+    )
     make = protocol_named(scenario.protocol).make
     faults = Faults(scenario, tallies, publishing_nodes(scenario, subscribers))
     topics_of: dict[NodeId, list[Topic]] = {node: [] for node in setup.nodes}
