@@ -10,6 +10,8 @@ from treecast.protocols.baselines.fixed_root import FixedRoot
 from treecast.protocols.baselines.floodsub import Floodsub, FloodsubSettings
 from treecast.protocols.baselines.single_root import RootSettings
 from treecast.protocols.baselines.srpt import BrokerSettings, SrptB, SrptS
+from treecast.protocols.pulsarcast.pulsarcast import Pulsarcast
+from treecast.protocols.pulsarcast.settings import PulsarcastSettings
 from treecast.protocols.setup import NoSettings, Setup
 from treecast.protocols.vcube.settings import VCubePBSettings
 from treecast.protocols.vcube.vcube_pb import VCubePB
@@ -54,6 +56,7 @@ PROTOCOLS: dict[str, Entry] = {
     "srpt-s": Entry(SrptS, RootSettings, relays="anyone"),
     "srpt-b": Entry(SrptB, BrokerSettings, relays="anyone"),
     "fixed-root": Entry(FixedRoot, RootSettings, relays="anyone"),
+    "pulsarcast": Entry(Pulsarcast, PulsarcastSettings, relays="anyone"),
     "floodsub": Entry(Floodsub, FloodsubSettings, promises=_no_promises),
 }
 

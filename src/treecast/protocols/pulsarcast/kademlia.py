@@ -15,6 +15,7 @@ Invariants:
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from treecast.core import EventId, Host, Message, NodeId, PeerError, TimerKey
@@ -50,19 +51,23 @@ Answered: TypeAlias = Callable[[Request | None], None]
 """Told of the answer to a request, or of None when there was none in time."""
 
 
-class Timeout(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Timeout:
     """Runs out when the oldest request that awaits its answer may be overdue."""
 
 
-class Refresh(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Refresh:
     """Runs out when ranges that nothing was sought in are to be looked up."""
 
 
-class Sweep(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Sweep:
     """Runs out when values may have expired or be due to be stored anew."""
 
 
-class Join(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Join:
     """Runs out when the node is to look for itself (again)."""
 
     tries: int
@@ -139,7 +144,10 @@ class Kademlia:
         for number, contacts in enumerate(self.table.buckets[:-1]):
             if len(contacts) < self._settings.k:
                 self._look_into(number)
-        if not self.ready:
+        if self.ready:  # nodes that began together know one another only now
+            for key, value in self._own.items():
+                self.store(key, value, lambda _: None)
+        else:
             self.ready = True
             self._host.set_timer(Join(tries), self._jittered(self._settings.join_spread_ms + 1_000))
             for call in self._ready_calls:

@@ -1,7 +1,7 @@
 """What Kademlia and Pulsarcast can be told; the keys of a scenario's `[settings]`."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from treecast.core.keys import COUNT_MAX, Duration, Milliseconds, Within, conform
 
@@ -34,3 +34,33 @@ class DhtSettings:
 
     def __post_init__(self) -> None:
         conform(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PulsarcastSettings(DhtSettings):
+    """Pulsarcast's own part, besides the DHT's."""
+
+    publishers: Literal["anyone", "author"] = "anyone"
+    """Who may publish on the topics of a run: anybody, or their authors alone, whom others must ask.
+
+    The latter is the paper's order guarantee: all events of a topic in one chain.
+    """
+    linking: Literal["last-seen", "custom"] = "last-seen"
+    """Who chooses an event's parent: the publishing node, or the application."""
+    history: Literal["new", "all"] = "new"
+    """What a subscriber is owed: what is published after it has joined, or all from the first event on."""
+    beat_ms: Duration = 10_000.0
+    """How often a node tells its parent in each tree what it has, and is told. A parent that leaves
+    out `BEATS_MISSED_MAX` answers is taken for lost: shorter finds it sooner and costs messages."""
+    join_timeout_ms: Duration = 5_000.0
+    """How long a node waits for the answer to a join before it tries again."""
+    fetch_ms: Duration = 2_000.0
+    """How long an event may be overdue before it is fetched; above what the network's jitter sets apart."""
+    request_timeout_ms: Duration = 60_000.0
+    """How long a request to publish may take before it is sent again."""
+    window_max: Annotated[int, Within("a count", 1, 4096)] = 32
+    """Events that a node publishes at a time, at most; fewer while storing takes long."""
+    requests_max: Annotated[int, Within("a count", 1, 4096)] = 4
+    """Requests to publish that a node has under way at a time."""
+    queue_max: Annotated[int, Within("a count", 1, COUNT_MAX)] = 100_000
+    """Events that wait at a node to be published; what comes beyond is refused and counted."""
