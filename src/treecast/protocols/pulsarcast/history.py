@@ -95,6 +95,10 @@ class History:
         """Causes first."""
         return self._graph.complete
 
+    def waits(self, cid: Cid) -> bool:
+        """Whether an event is here and something before it is not."""
+        return cid in self._records and cid not in self._graph.complete
+
     def heads(self) -> tuple[Cid, ...]:
         """The newest of what is settled, for others to see what they lack."""
         return tuple(islice(reversed(self.tips), HEADS_TOLD_MAX))

@@ -192,8 +192,13 @@ class Pulsarcast(Machine):
         """Take events in and pass on what is settled by them."""
         history, now_us = place.history, self._host.now()
         for carried in events:
-            for record in history.take(carried, now_us):
-                self._pass_on(place, record, sender if record.carried.cid == carried.cid else None)
+            cid = carried.cid
+            ready = history.take(carried, now_us)
+            for record in ready:
+                source = sender if record.carried.cid == cid else place.sources.pop(record.carried.cid, None)
+                self._pass_on(place, record, source)
+            if not ready and sender is not None and history.waits(cid):
+                place.sources.setdefault(cid, sender)
         if history.lacks:
             self._set_fetch_timer(place)
 

@@ -18,7 +18,7 @@ from enum import Enum, auto
 from typing import Protocol
 
 from treecast.core import EventId, Host, Message, NodeId, PeerError, TimerKey, Topic
-from treecast.protocols.pulsarcast.cids import dht_key
+from treecast.protocols.pulsarcast.cids import Cid, dht_key
 from treecast.protocols.pulsarcast.descriptors import TopicDescriptor, decode_topic
 from treecast.protocols.pulsarcast.dht_messages import Content, content_key
 from treecast.protocols.pulsarcast.history import History
@@ -67,6 +67,7 @@ class Place:
         "parent",
         "published",
         "shunned_us",
+        "sources",
         "state",
         "subscribed",
         "told_joined",
@@ -90,6 +91,7 @@ class Place:
         self.asked: EventId | None = None  # by that join
         self.tries = 0
         self.shunned_us: dict[NodeId, int] = {}  # until when
+        self.sources: dict[Cid, NodeId] = {}  # of events that wait for others: who sent them
         self.children: dict[NodeId, int] = {}  # and when each was last heard
         self.waiting: dict[NodeId, EventId] = {}  # children to be welcomed, and their joins
 
