@@ -16,6 +16,7 @@ from treecast.checkers.network import check_network
 from treecast.checkers.overlay import check_overlay
 from treecast.checkers.report import LISTED_MAX, Report, Verdict, Violation
 from treecast.checkers.rows import prepare
+from treecast.checkers.trees import check_trees
 from treecast.core import UsageError
 
 __all__ = ["LISTED_MAX", "Report", "Verdict", "Violation", "check"]
@@ -35,6 +36,7 @@ def check(journal: pa.Table, detection_bound_us: int | None = None) -> Report:
     detection, detection_figures = check_detection(rows, lives, detection_bound_us)
     overlay, overlay_figures = check_overlay(rows)
     network, network_figures = check_network(rows)
+    trees, trees_figures = check_trees(rows)
     return Report(
         verdicts=(
             check_causal_order(rows),
@@ -44,6 +46,13 @@ def check(journal: pa.Table, detection_bound_us: int | None = None) -> Report:
             detection,
             overlay,
             network,
+            *trees,
         ),
-        figures={**completeness_figures, **detection_figures, **overlay_figures, **network_figures},
+        figures={
+            **completeness_figures,
+            **detection_figures,
+            **overlay_figures,
+            **network_figures,
+            **trees_figures,
+        },
     )

@@ -26,6 +26,7 @@ from treecast.protocols.pulsarcast.dht_messages import (
     Nodes,
     Ping,
     Pong,
+    Provider,
     Reply,
     Request,
     Store,
@@ -44,7 +45,8 @@ from treecast.structures.xor_table import KEY_BITS, Contact, XorTable
 
 FAILURES_MAX = 2
 """Answers that a contact may leave out, one after the other, before it is dropped."""
-JOIN_TRIES_MAX = 8
+JOIN_DOUBLINGS_MAX = 6
+"""A node that finds nobody waits twice as long before each try, up to here."""
 _LIFE_BITS = 40
 
 Answered: TypeAlias = Callable[[Request | None], None]
@@ -109,7 +111,7 @@ class Kademlia:
         self._failures: dict[NodeId, int] = {}
         self._pinged: set[NodeId] = set()
         self._renewed_us = 0
-        self._own: dict[bytes, Value] = {}  # what this node stands for and stores anew
+        self._own: dict[tuple[bytes, type], Value] = {}  # what this node stands for and stores anew
         self._sought_us: dict[int, int] = {}  # by bucket, when something was last looked up there
         self.table = XorTable(key_of(node), settings.k)
         self.values = ValueStore(round(settings.expire_ms * 1000), settings.values_max)
@@ -138,15 +140,14 @@ class Kademlia:
         self.find_nodes(key_of(self._node), lambda lookup: self._joined(lookup, tries))
 
     def _joined(self, lookup: Lookup, tries: int) -> None:
-        if not lookup.nearest and self._seeds and tries < JOIN_TRIES_MAX:
-            self._host.set_timer(Join(tries + 1), self._timeout_us << tries)
+        if not lookup.nearest and self._seeds:
+            self._host.set_timer(Join(tries + 1), self._timeout_us << min(tries, JOIN_DOUBLINGS_MAX))
             return
         for number, contacts in enumerate(self.table.buckets[:-1]):
             if len(contacts) < self._settings.k:
                 self._look_into(number)
         if self.ready:  # nodes that began together know one another only now
-            for key, value in self._own.items():
-                self.store(key, value, lambda _: None)
+            self._renew()
         else:
             self.ready = True
             self._host.set_timer(Join(tries), self._jittered(self._settings.join_spread_ms + 1_000))
@@ -169,9 +170,15 @@ class Kademlia:
 
     # -- looking up ---------------------------------------------------------------------
 
-    def find_nodes(self, target: int, done: Done) -> None:
-        """Find the k nodes nearest to `target`."""
-        self._begin(Lookup(target, self._node, self._settings.k, self._settings.alpha, done, None))
+    def find_nodes(self, target: int, done: Done, *, by_seeds: bool = False) -> None:
+        """Find the k nodes nearest to `target`; `by_seeds`: also by asking the seeds.
+
+        The latter finds the way back to nodes that were cut off until all had dropped them.
+        """
+        lookup = Lookup(target, self._node, self._settings.k, self._settings.alpha, done, None)
+        if by_seeds:
+            lookup.ask_first(self._seeds)
+        self._begin(lookup)
 
     def find_value(self, key: bytes, done: Done, records_wanted: int = 1) -> None:
         """Find what lies under `key`; the lookup that `done` is told of holds it in `values`."""
@@ -184,7 +191,8 @@ class Kademlia:
     def _begin(self, lookup: Lookup) -> None:
         shared = KEY_BITS - (key_of(self._node) ^ lookup.target).bit_length()
         self._sought_us[min(shared, len(self.table.buckets) - 1)] = self._host.now()
-        lookup.add([each.node for each in self.table.closest(lookup.target, self._settings.k)], 1)
+        known = [each.node for each in self.table.closest(lookup.target, self._settings.k)]
+        lookup.add(known or self._seeds, 1)
         self._go_on(lookup)
 
     def _go_on(self, lookup: Lookup) -> None:
@@ -237,8 +245,12 @@ class Kademlia:
 
     def publish(self, key: bytes, value: Value, done: Callable[[int], None]) -> None:
         """Store, and store anew as long as this node lives."""
-        self._own[key] = value
+        self._own[key, type(value)] = value
         self.store(key, value, done)
+
+    def uphold(self, key: bytes, value: Value) -> None:
+        """Others have stored it: store it anew from time to time, as long as this node lives."""
+        self._own.setdefault((key, type(value)), value)
 
     def provide(self, key: bytes) -> None:
         """Say that this node has a part in what has that key."""
@@ -246,7 +258,7 @@ class Kademlia:
 
     def stop_providing(self, key: bytes) -> None:
         """Store it no more: it expires."""
-        self._own.pop(key, None)
+        self._own.pop((key, Provider), None)
 
     def ask_to_keep(self, node: NodeId, key: bytes, value: Value, answered: Answered) -> None:
         self._ask(node, Store(self._next_origin(), key, value), answered)
@@ -260,21 +272,25 @@ class Kademlia:
             return False
         return True
 
+    def _renew(self) -> None:
+        """Store anew what this node stands for, with its word as of now."""
+        for (key, _), value in self._own.items():
+            fresh = value
+            if isinstance(value, Provider):
+                fresh = make_provider(key, self._node, self._identity, self._host.now())
+            self.store(key, fresh, lambda _: None)
+
     def _sweep(self) -> None:
         """Forget what has expired; store anew what is this node's, and what nobody else has of late."""
         now_us, every_us = self._host.now(), round(self._settings.republish_ms * 1000)
         expired = self.values.forget_expired(now_us)
         if expired:
             self._host.count("dht: expired", expired)
-        due = dict(self.values.content_due(now_us - every_us))
+        for key, value in self.values.content_due(now_us - every_us):
+            self.store(key, value, lambda _: None)
         if now_us - self._renewed_us >= every_us:
             self._renewed_us = now_us
-            due.update(self._own)
-        for key, value in due.items():
-            fresh = value
-            if not isinstance(value, Content):
-                fresh = make_provider(key, self._node, self._identity, now_us)
-            self.store(key, fresh, lambda _: None)
+            self._renew()
         self._host.set_timer(Sweep(), round(every_us / 4))
 
     # -- messages -----------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """One iterative lookup: whom to ask next, and whether it is done (Kademlia, section 2.3).
 
 Invariants:
-- nobody is asked twice, and never more than alpha at a time;
+- nobody is asked twice, and never more than alpha at a time, but for those to be asked first;
 - it ends when the k nearest of those who have not failed have answered, or nobody is left;
 - `hops` is the length of the chain of nodes, each named by the one before, that led there.
 """
@@ -26,6 +26,7 @@ class Lookup:
         "_asked",
         "_candidates",
         "_depth",
+        "_first",
         "_own",
         "_waiting",
         "_width",
@@ -55,6 +56,7 @@ class Lookup:
         self._asked: set[NodeId] = set()
         self._answered: set[NodeId] = set()
         self._waiting = 0
+        self._first: list[NodeId] = []
 
     @property
     def nearest(self) -> list[NodeId]:
@@ -68,6 +70,11 @@ class Lookup:
             if node not in known:
                 known[node] = depth
                 insort(self._candidates, (key_of(node) ^ target, node))
+
+    def ask_first(self, nodes: Iterable[NodeId]) -> None:
+        """These are asked though they may not be among the nearest."""
+        self._first = [node for node in nodes if node not in self._depth]
+        self.add(self._first, 1)
 
     def answered(self, node: NodeId, nodes: Iterable[NodeId]) -> None:
         self._waiting -= 1
@@ -83,12 +90,12 @@ class Lookup:
 
     def next(self) -> list[NodeId]:
         """Whom to ask now; nobody when it is done, or must wait."""
-        found: list[NodeId] = []
+        found, self._first = self._first, []
         room = self._alpha - self._waiting
         for _, node in self._candidates[: self._width]:
             if len(found) >= room:
                 break
-            if node not in self._asked:
+            if node not in self._asked and node not in found:
                 found.append(node)
         self._asked.update(found)
         self._waiting += len(found)
@@ -99,4 +106,4 @@ class Lookup:
         """Whether enough has come, or all of the k nearest have answered."""
         if self.records_wanted is not None and len(self.values) >= self.records_wanted:
             return True
-        return all(node in self._answered for _, node in self._candidates[: self._width])
+        return not self._first and all(node in self._answered for _, node in self._candidates[: self._width])

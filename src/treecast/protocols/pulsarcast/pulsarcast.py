@@ -224,8 +224,10 @@ class Pulsarcast(Machine):
         self.publishing.go_on()
 
     def _provide(self, place: Place) -> None:
-        if place.subscribed:
+        """Say that this node is a member, and keep the topic findable when its author is gone."""
+        if place.subscribed and place.descriptor is not None:
             self.dht.provide(content_key(place.history.cid))
+            self.dht.uphold(content_key(place.history.cid), Content(place.descriptor.encode()))
 
     def on_heads(self, place: Place, neighbour: NodeId) -> None:
         if place.history.lacks:

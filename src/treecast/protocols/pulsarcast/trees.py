@@ -457,13 +457,13 @@ class Trees:
                 else:
                     beat = Beat(place.topic, self.next_origin(), place.history.heads())
                     self._host.send(place.parent, beat)
-            elif place.state is State.ROOT and distance(self._node, place.key):
+            elif place.state is State.ROOT:
                 self._look_for_closer(place)
         self._host.set_timer(BeatTimer(), self._beat_us)
 
     def _look_for_closer(self, place: Place) -> None:
-        """A root that is not the author may not be the only one."""
-        self._dht.find_nodes(place.key, lambda lookup: self._looked_up(place, lookup))
+        """There may be another root that cannot be found from here, or one that cannot find this one."""
+        self._dht.find_nodes(place.key, lambda lookup: self._looked_up(place, lookup), by_seeds=True)
 
     def _on_beat(self, sender: NodeId, beat: Beat) -> None:
         place = self.place(beat.topic)

@@ -1,0 +1,88 @@
+"""Random scenarios with crashes, recoveries, churn and faults for Pulsarcast, by seed, and their judgement.
+
+Run as a command it replays seeds: `.venv/bin/python tests/systems/random_pulsarcast.py SEED ...`
+prints the scenario in TOML form and every violation.
+"""
+
+import sys
+from random import Random
+
+from effective import effective
+from random_crashes import Timeline, draw_course, draw_faults, draw_network
+
+from treecast.checkers import Report, check
+from treecast.core import parse_topic
+from treecast.protocols.pulsarcast.settings import PulsarcastSettings
+from treecast.sim import Result, Scenario
+from treecast.sim.scenario import TopicSetup
+from treecast.sim.scenario_file import toml_of
+
+SETTLE_MS = 60_000.0
+"""Many beats: a parent that is lost, tried again, shunned and found again takes ten."""
+
+
+def random_scenario(seed: int) -> Scenario:
+    """A scenario in which anything happens that Pulsarcast says it survives; node 0, a seed, stays up."""
+    random = Random(f"pulsarcast/{seed}")
+    nodes = random.choice([2, 3, 4, 5, 8, 8, 13, 16, 23, 32])
+    topics = [parse_topic(f"t{number}.x") for number in range(random.choice([1, 1, 2]))]
+    share = random.choice([0.3, 0.7, 1.0])
+    subscribed = {topic: {node for node in range(nodes) if random.random() < share} for topic in topics}
+    setups = tuple(TopicSetup(name=topic, subscribers=tuple(sorted(subscribed[topic]))) for topic in topics)
+    timeline = Timeline(random, nodes, topics, subscribed, registered={topic: set() for topic in topics})
+    timeline.at_ms = random.choice([0.0, 3_000.0])
+    draw_course(timeline, random, random.choice([1, 2, nodes // 2]), first_mortal=1)
+    settings = PulsarcastSettings(
+        k=random.choice([4, 20]),
+        rpc_timeout_ms=400.0,
+        republish_ms=random.choice([5_000.0, 10_000.0]),
+        join_spread_ms=random.choice([0.0, 500.0]),
+        publishers=random.choice(["anyone", "author"]),
+        history=random.choice(["new", "all"]),
+        beat_ms=1_000.0,
+        join_timeout_ms=500.0,
+        fetch_ms=random.choice([100.0, 500.0]),
+        request_timeout_ms=2_000.0,
+        window_max=random.choice([1, 32]),
+    )
+    return Scenario(
+        name=f"random pulsarcast {seed}",
+        protocol="pulsarcast",
+        nodes=nodes,
+        seed=seed,
+        settle_ms=SETTLE_MS,
+        network=draw_network(random),
+        settings=settings,
+        topics=setups,
+        actions=tuple(timeline.actions),
+        faults=draw_faults(random, timeline.at_ms),
+    )
+
+
+def judge(seed: int) -> tuple[Result, Report]:
+    result = effective(random_scenario(seed))
+    assert result.journal is not None
+    return result, check(result.journal)
+
+
+def replay(seed: int) -> str:
+    return f"replay: .venv/bin/python tests/systems/random_pulsarcast.py {seed}"
+
+
+def complaint(seed: int, report: Report) -> str:
+    """What failed, and the command that replays it."""
+    lines = [violation.text for verdict in report.verdicts for violation in verdict.violations[:5]]
+    return "\n".join([f"seed {seed}; {replay(seed)}", *lines])
+
+
+def main() -> None:
+    for argument in sys.argv[1:]:
+        seed = int(argument)
+        print(toml_of(random_scenario(seed)))
+        result, report = judge(seed)
+        print(result.counts)
+        print("all holds" if report.ok else complaint(seed, report))
+
+
+if __name__ == "__main__":
+    main()
