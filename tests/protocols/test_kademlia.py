@@ -154,7 +154,7 @@ def test_a_provider_record_is_its_owners_word() -> None:
     other = make_provider(KEY, 6, simulated_identity(6), 500)
     for number, each in enumerate((newer, record, other), start=2):
         dht.receive(5, Store(EventId(5, number), KEY, each))
-    assert dht.values.values(KEY, host.now()) == (newer, other)
+    assert dht.values.values(KEY, host.now(), providers=True) == (newer, other)
 
 
 def test_what_nobody_stores_anew_expires() -> None:

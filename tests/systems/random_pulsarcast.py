@@ -5,6 +5,7 @@ prints the scenario in TOML form and every violation.
 """
 
 import sys
+from dataclasses import replace
 from random import Random
 
 from effective import effective
@@ -14,11 +15,15 @@ from treecast.checkers import Report, check
 from treecast.core import parse_topic
 from treecast.protocols.pulsarcast.settings import PulsarcastSettings
 from treecast.sim import Result, Scenario
-from treecast.sim.scenario import TopicSetup
+from treecast.sim.scenario import Fault, TopicSetup
 from treecast.sim.scenario_file import toml_of
 
 SETTLE_MS = 60_000.0
 """Many beats: a parent that is lost, tried again, shunned and found again takes ten."""
+
+
+CREATED_MS = 4_000.0
+"""By then the authors have stored their topics: one who dies before has made none."""
 
 
 def random_scenario(seed: int) -> Scenario:
@@ -30,7 +35,7 @@ def random_scenario(seed: int) -> Scenario:
     subscribed = {topic: {node for node in range(nodes) if random.random() < share} for topic in topics}
     setups = tuple(TopicSetup(name=topic, subscribers=tuple(sorted(subscribed[topic]))) for topic in topics)
     timeline = Timeline(random, nodes, topics, subscribed, registered={topic: set() for topic in topics})
-    timeline.at_ms = random.choice([0.0, 3_000.0])
+    timeline.at_ms = CREATED_MS
     draw_course(timeline, random, random.choice([1, 2, nodes // 2]), first_mortal=1)
     settings = PulsarcastSettings(
         k=random.choice([4, 20]),
@@ -55,8 +60,13 @@ def random_scenario(seed: int) -> Scenario:
         settings=settings,
         topics=setups,
         actions=tuple(timeline.actions),
-        faults=draw_faults(random, timeline.at_ms),
+        faults=tuple(_later(fault) for fault in draw_faults(random, timeline.at_ms - CREATED_MS)),
     )
+
+
+def _later(fault: Fault) -> Fault:
+    begin_ms, end_ms = fault.window_ms  # type: ignore[union-attr]
+    return replace(fault, window_ms=(begin_ms + CREATED_MS, end_ms + CREATED_MS))
 
 
 def judge(seed: int) -> tuple[Result, Report]:

@@ -103,9 +103,10 @@ class FindNode(Request, frozen=True, gc=False, array_like=True):
 
 
 class FindValue(Request, frozen=True, gc=False, array_like=True):
-    """What lies under this key; else, whom do you know nearest to it?"""
+    """What lies under this key, content or `providers`; else, whom do you know nearest to it?"""
 
     key: bytes
+    providers: bool = False
 
     kind: ClassVar[str] = "FIND_VALUE"
 

@@ -20,7 +20,7 @@ Invariants:
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 
-from treecast.core import EventId, PeerError, Source, Topic
+from treecast.core import EventId, NodeId, PeerError, Source, Topic
 from treecast.protocols.pulsarcast.cids import Cid
 from treecast.protocols.pulsarcast.descriptors import TopicDescriptor
 from treecast.protocols.pulsarcast.envelope import PARENTS_MAX
@@ -35,16 +35,27 @@ HEADS_TOLD_MAX = 64
 FETCHES_MAX = 12
 """The neighbours and the DHT in turns; more only burdens them with what nobody has."""
 WAITING_MAX = 100_000
+CONFIRMING_MAX = 512
+"""How far back from a neighbour's heads a node looks for its own last event."""
 
 
 class Lack:
     """A missing event: since when, and how often it was asked for."""
 
-    __slots__ = ("asked", "since_us")
+    __slots__ = ("asked", "since_us", "teller")
 
-    def __init__(self, since_us: int) -> None:
+    def __init__(self, since_us: int, teller: NodeId | None) -> None:
         self.since_us = since_us
+        self.teller = teller  # whose word it is that there is such an event
         self.asked = 0
+
+    def source(self, neighbours: Sequence[NodeId]) -> NodeId | None:
+        """Whom to ask now: its teller and, each other time, the DHT (None) or another neighbour in turn."""
+        turn, is_other = divmod(self.asked, 2)
+        if not is_other and self.teller in neighbours:
+            return self.teller
+        place = turn % (len(neighbours) + 1)
+        return neighbours[place - 1] if place else None
 
 
 class History:
@@ -60,6 +71,7 @@ class History:
         "horizon",
         "lacks",
         "last",
+        "own",
         "seen",
         "tips",
         "topic",
@@ -76,6 +88,7 @@ class History:
         self.horizon: dict[Source, int] | None = None
         self.tips: dict[Cid, None] = {}  # settled, and no settled one links to them
         self.last: Cid | None = None  # settled last: what a new event links to
+        self.own: Cid | None = None  # this node's last event, until a neighbour is known to have it
         self.seen: dict[Source, int] = {}
         self.lacks: dict[Cid, Lack] = {}
 
@@ -128,7 +141,7 @@ class History:
                 self.tips[head] = None  # what is published here links to them: histories stay one
                 self.last = self.last or head
 
-    def take(self, carried: Carried, now_us: int) -> Sequence[Record]:
+    def take(self, carried: Carried, now_us: int, teller: NodeId | None) -> Sequence[Record]:
         """Take an event in; return those that are settled by it and are to be delivered, causes first.
 
         What is not to be believed is counted, and nothing else.
@@ -137,9 +150,9 @@ class History:
             self._count("event: duplicate")
             return ()
         record = self._read(carried)
-        return () if record is None else self.add(record, now_us)
+        return () if record is None else self.add(record, now_us, teller)
 
-    def add(self, record: Record, now_us: int) -> Sequence[Record]:
+    def add(self, record: Record, now_us: int, teller: NodeId | None) -> Sequence[Record]:
         """Take in what is known to be sound."""
         cid = record.carried.cid
         self.lacks.pop(cid, None)
@@ -155,7 +168,7 @@ class History:
         self._records[cid] = record
         for parent in missing:
             if parent not in self.lacks:
-                self.lacks[parent] = Lack(now_us)
+                self.lacks[parent] = Lack(now_us, teller)
         return self._settle(self._graph.add(cid, parents))
 
     def _is_hidden(self, event: EventId) -> bool:
@@ -202,11 +215,18 @@ class History:
             if cid in records:
                 yield records[cid].carried
 
-    def note_heads(self, heads: Iterable[Cid], now_us: int) -> None:
+    def note_heads(self, heads: Iterable[Cid], now_us: int, teller: NodeId) -> None:
         """A neighbour has these: what is not here may be on its way, or lost."""
+        heads = tuple(heads)
+        if self.own is not None and self.own in islice(self._graph.before(heads), CONFIRMING_MAX):
+            self.own = None
         for head in heads:
-            if head not in self._graph and head not in self.lacks:
-                self.lacks[head] = Lack(now_us)
+            if head in self._graph:
+                continue
+            if head in self.lacks:
+                self.lacks[head].teller = teller
+            else:
+                self.lacks[head] = Lack(now_us, teller)
 
     def overdue(self, since_us: int) -> list[tuple[Cid, Lack]]:
         """What has been missing since then, at most a batch; what was asked for too often is dropped."""

@@ -180,11 +180,13 @@ class Kademlia:
             lookup.ask_first(self._seeds)
         self._begin(lookup)
 
-    def find_value(self, key: bytes, done: Done, records_wanted: int = 1) -> None:
-        """Find what lies under `key`; the lookup that `done` is told of holds it in `values`."""
+    def find_value(self, key: bytes, done: Done, providers_wanted: int = 0) -> None:
+        """Find the content under `key`, or so many of its providers; `done`'s lookup has it in `values`."""
+        records_wanted = providers_wanted or 1
         target = int.from_bytes(key, "big")
         lookup = Lookup(target, self._node, self._settings.k, self._settings.alpha, done, records_wanted)
-        for value in self.values.values(key, self._host.now()):
+        lookup.providers = providers_wanted > 0
+        for value in self.values.values(key, self._host.now(), providers=lookup.providers):
             lookup.values[value] = None
         self._begin(lookup)
 
@@ -208,7 +210,7 @@ class Kademlia:
             if lookup.records_wanted is None:
                 self._ask(node, FindNode(self._next_origin(), key), answered)
             else:
-                self._ask(node, FindValue(self._next_origin(), key), answered)
+                self._ask(node, FindValue(self._next_origin(), key, lookup.providers), answered)
 
     def step(self, lookup: Lookup, node: NodeId, answer: Request | None) -> None:
         """A lookup's question to `node` has been answered, or not."""
@@ -216,7 +218,8 @@ class Kademlia:
             return
         if isinstance(answer, Values):
             for value in answer.values:
-                if belongs(key_bytes(lookup.target), value):
+                is_provider = isinstance(value, Provider)
+                if is_provider == lookup.providers and belongs(key_bytes(lookup.target), value):
                     lookup.values[value] = None
                 else:
                     self._host.count("dht: forged value")
@@ -305,8 +308,8 @@ class Kademlia:
                 self._on_reply(sender, message)
             case FindNode(origin, key):
                 self._host.send(sender, Nodes(origin, self._nearest(sender, key)))
-            case FindValue(origin, key):
-                self._on_find_value(sender, origin, key)
+            case FindValue(origin, key, providers):
+                self._on_find_value(sender, origin, key, providers)
             case Store(origin, key, value):
                 self._host.send(sender, Stored(origin, self._keep(key, value)))
             case Ping(origin):
@@ -315,8 +318,8 @@ class Kademlia:
                 raise PeerError(f"node {sender} sent a {message.kind}, which the DHT does not know")
         return True
 
-    def _on_find_value(self, sender: NodeId, origin: EventId, key: bytes) -> None:
-        values = self.values.values(key, self._host.now())
+    def _on_find_value(self, sender: NodeId, origin: EventId, key: bytes, providers: bool) -> None:
+        values = self.values.values(key, self._host.now(), providers=providers)
         if values:
             self._host.send(sender, Values(origin, values, self._nearest(sender, key)))
         else:

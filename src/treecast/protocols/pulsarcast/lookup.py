@@ -33,6 +33,7 @@ class Lookup:
         "done",
         "ended",
         "hops",
+        "providers",
         "records_wanted",
         "target",
         "values",
@@ -46,6 +47,7 @@ class Lookup:
         self.done = done
         self.values: dict[Value, None] = {}
         self.hops = 0
+        self.providers = False  # of values, members' records are sought
         self.ended = False
         self.records_wanted = records_wanted
         self._own = own

@@ -27,10 +27,11 @@ from treecast.protocols.pulsarcast.envelope import is_requested, request_signatu
 from treecast.protocols.pulsarcast.identity import Identity
 from treecast.protocols.pulsarcast.kademlia import Kademlia
 from treecast.protocols.pulsarcast.messages import Answer, Ask, Carried
+from treecast.protocols.pulsarcast.places import Place, State
 from treecast.protocols.pulsarcast.records import Record, read_record
 from treecast.protocols.pulsarcast.settings import PulsarcastSettings
 from treecast.protocols.pulsarcast.topics import stamp
-from treecast.protocols.pulsarcast.trees import Place, State, Trees
+from treecast.protocols.pulsarcast.trees import Trees
 
 WINDOW_FIRST = 4.0
 STORE_TRIES_MAX = 5
@@ -139,6 +140,10 @@ class Publishing:
             for topic, queue in self._queues.items():
                 if queue and self._begin_first(topic, queue):
                     busy = True
+
+    def has_left(self, topic: Topic) -> bool:
+        """Whether something waits to be published there, or awaits its answer."""
+        return bool(self._queues.get(topic)) or any(topic == of for of, _ in self._asked.values())
 
     def _begin_first(self, topic: Topic, queue: deque[Job]) -> bool:
         place = self._trees.place(topic)

@@ -34,11 +34,12 @@ from treecast.protocols.pulsarcast.identity import simulated_identity
 from treecast.protocols.pulsarcast.kademlia import Kademlia
 from treecast.protocols.pulsarcast.lookup import Lookup
 from treecast.protocols.pulsarcast.messages import Answer, Ask, Carried, Given, Pub, Want
+from treecast.protocols.pulsarcast.places import Place
 from treecast.protocols.pulsarcast.publishing import Publishing
 from treecast.protocols.pulsarcast.records import Record, carried_of, is_sound
 from treecast.protocols.pulsarcast.settings import SEEDS, PulsarcastSettings
 from treecast.protocols.pulsarcast.topics import TopicBook
-from treecast.protocols.pulsarcast.trees import Place, Trees
+from treecast.protocols.pulsarcast.trees import Trees
 from treecast.protocols.setup import Setup
 from treecast.protocols.vcube.view import is_member
 
@@ -108,7 +109,7 @@ class Pulsarcast(Machine):
 
     def _subscribe(self, topic: Topic) -> None:
         place = self.trees.place(topic)
-        place.subscribed, place.told_joined = True, False
+        place.subscribed, place.told_joined, place.leaving = True, False, False
         if place.standing:
             place.told_joined = True
             self._host.joined(topic)
@@ -128,7 +129,7 @@ class Pulsarcast(Machine):
         place = self.trees.place(topic)
         if place.published:
             raise UsageError(f"node {self._node} is registered on {topic!r} already; unregister first")
-        place.published = True
+        place.published, place.leaving = True, False
         self.trees.enter(place)
 
     def unregister(self, topic: Topic) -> None:
@@ -138,7 +139,8 @@ class Pulsarcast(Machine):
                 f"node {self._node} cannot unregister from {topic!r}: it is not registered; register first"
             )
         place.published = False
-        self.trees.leave_if_unwanted(place)
+        if not place.subscribed:
+            self.trees.hand_on_and_leave(place)
 
     def publish(self, topic: Topic, payload: bytes) -> EventId:
         return self.publish_after(topic, payload, None)
@@ -193,7 +195,7 @@ class Pulsarcast(Machine):
         history, now_us = place.history, self._host.now()
         for carried in events:
             cid = carried.cid
-            ready = history.take(carried, now_us)
+            ready = history.take(carried, now_us, sender)
             for record in ready:
                 source = sender if record.carried.cid == cid else place.sources.pop(record.carried.cid, None)
                 self._pass_on(place, record, source)
@@ -213,7 +215,8 @@ class Pulsarcast(Machine):
                 send(neighbour, message)
 
     def on_published(self, place: Place, record: Record) -> None:
-        for each in place.history.add(record, self._host.now()):
+        place.history.own = record.carried.cid
+        for each in place.history.add(record, self._host.now(), None):
             self._pass_on(place, each, None)
 
     # -- eventual delivery ----------------------------------------------------------------
@@ -229,6 +232,10 @@ class Pulsarcast(Machine):
             self.dht.provide(content_key(place.history.cid))
             self.dht.uphold(content_key(place.history.cid), Content(place.descriptor.encode()))
 
+    def may_leave(self, place: Place) -> bool:
+        """Not while only this node has what it has published, or is to publish."""
+        return place.history.own is None and not self.publishing.has_left(place.topic)
+
     def on_heads(self, place: Place, neighbour: NodeId) -> None:
         if place.history.lacks:
             self._set_fetch_timer(place)
@@ -243,11 +250,11 @@ class Pulsarcast(Machine):
         self._fetching.discard(place.topic)
         history = place.history
         overdue = history.overdue(self._host.now() - self._fetch_us)
-        sources: list[NodeId | None] = [*place.neighbours(), None]
+        neighbours = place.neighbours()
         asked: dict[NodeId, list[Cid]] = {}
         sought = 0
         for cid, lack in overdue:
-            source = sources[lack.asked % len(sources)]
+            source = lack.source(neighbours)
             if source is not None:
                 lack.asked += 1
                 asked.setdefault(source, []).append(cid)

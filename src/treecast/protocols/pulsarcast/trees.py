@@ -14,12 +14,11 @@ Invariants:
 """
 
 from dataclasses import dataclass
-from enum import Enum, auto
 from typing import Protocol
 
 from treecast.core import EventId, Host, Message, NodeId, PeerError, TimerKey, Topic
-from treecast.protocols.pulsarcast.cids import Cid, dht_key
-from treecast.protocols.pulsarcast.descriptors import TopicDescriptor, decode_topic
+from treecast.protocols.pulsarcast.cids import dht_key
+from treecast.protocols.pulsarcast.descriptors import decode_topic
 from treecast.protocols.pulsarcast.dht_messages import Content, content_key
 from treecast.protocols.pulsarcast.history import History
 from treecast.protocols.pulsarcast.kademlia import Kademlia
@@ -33,6 +32,7 @@ from treecast.protocols.pulsarcast.messages import (
     Wait,
     Welcome,
 )
+from treecast.protocols.pulsarcast.places import Place, State
 from treecast.protocols.pulsarcast.settings import PulsarcastSettings
 from treecast.protocols.pulsarcast.topics import TopicBook, distance
 
@@ -42,74 +42,6 @@ BEATS_MISSED_MAX = 3
 SHUNNED_BEATS = 6
 """For so many beats a peer that did not answer is not tried again."""
 _LIFE_BITS = 40
-
-
-class State(Enum):
-    """What place a node has."""
-
-    OUT = auto()
-    SEEKING = auto()
-    HANGING = auto()
-    ROOT = auto()
-
-
-class Place:
-    """One node's place in one topic's tree."""
-
-    __slots__ = (
-        "asked",
-        "candidate",
-        "children",
-        "descriptor",
-        "heard_us",
-        "history",
-        "key",
-        "parent",
-        "published",
-        "shunned_us",
-        "sources",
-        "state",
-        "subscribed",
-        "told_joined",
-        "topic",
-        "tries",
-        "waiting",
-    )
-
-    def __init__(self, topic: Topic, history: History) -> None:
-        self.topic = topic
-        self.history = history
-        self.descriptor: TopicDescriptor | None = None
-        self.key = 0  # the author's place in the DHT's space
-        self.state = State.OUT
-        self.subscribed = False
-        self.published = False  # its application has registered as a publisher
-        self.told_joined = False
-        self.parent: NodeId | None = None
-        self.heard_us = 0  # the parent, last
-        self.candidate: NodeId | None = None  # who was asked to be the parent
-        self.asked: EventId | None = None  # by that join
-        self.tries = 0
-        self.shunned_us: dict[NodeId, int] = {}  # until when
-        self.sources: dict[Cid, NodeId] = {}  # of events that wait for others: who sent them
-        self.children: dict[NodeId, int] = {}  # and when each was last heard
-        self.waiting: dict[NodeId, EventId] = {}  # children to be welcomed, and their joins
-
-    @property
-    def standing(self) -> bool:
-        """Whether it has a place."""
-        return self.state in {State.HANGING, State.ROOT}
-
-    @property
-    def wanted(self) -> bool:
-        """Whether the node has a reason to be in the tree."""
-        return self.subscribed or self.published or bool(self.children)
-
-    def neighbours(self) -> list[NodeId]:
-        """Whom events are passed on to: the parent, then the children."""
-        found = [] if self.parent is None else [self.parent]
-        found += self.children
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +61,10 @@ class Listener(Protocol):
 
     def on_standing(self, place: Place) -> None:
         """The node has got a place."""
+
+    def may_leave(self, place: Place) -> bool:
+        """Whether this node need not stay for others' sake."""
+        ...
 
     def on_heads(self, place: Place, neighbour: NodeId) -> None:
         """A neighbour has told what it has."""
@@ -275,6 +211,8 @@ class Trees:
     def _become_root(self, place: Place) -> None:
         place.state, place.parent, place.candidate = State.ROOT, None, None
         self._host.cancel_timer(JoinTimer(place.topic))
+        if place.history.horizon is None:
+            place.history.horizon = {}  # from here on all is owed to it, also what another root has seen
         self._host.hangs(place.topic, None)
         self._stand(place)
 
@@ -307,9 +245,14 @@ class Trees:
             self._leave(place)
 
     def hand_on_and_leave(self, place: Place) -> None:
-        """The application is not interested any more: name the parent to the children, and go."""
-        if place.published or place.state is State.ROOT:
+        """The application is not interested any more: name the parent to the children, and go.
+
+        Not before somebody else has what this node has published, though.
+        """
+        place.leaving = not place.published and place.state is not State.ROOT
+        if not place.leaving or not self._listener.may_leave(place):
             return
+        place.leaving = False
         for child in place.children:
             self._host.send(child, Leave(place.topic, self.next_origin(), place.parent))
         place.children.clear()
@@ -376,7 +319,7 @@ class Trees:
             place.waiting[sender] = join.origin
             self._host.send(sender, Wait(join.topic, join.origin))
             self.enter(place)
-        place.history.note_heads(join.heads, self._host.now())
+        place.history.note_heads(join.heads, self._host.now(), sender)
         self._listener.on_heads(place, sender)
 
     def _on_welcome(self, sender: NodeId, welcome: Welcome) -> None:
@@ -393,7 +336,7 @@ class Trees:
         if self._settings.history == "new" and history.horizon is None and not len(history):
             history.begin_at(welcome.heads, welcome.seen)
         else:
-            history.note_heads(welcome.heads, self._host.now())
+            history.note_heads(welcome.heads, self._host.now(), sender)
         self._stand(place)
         self._listener.on_heads(place, sender)
 
@@ -442,6 +385,8 @@ class Trees:
     def _beat(self) -> None:
         now_us = self._host.now()
         for place in list(self.places.values()):
+            if place.leaving:
+                self.hand_on_and_leave(place)
             if place.state is State.OUT:
                 continue
             silent_us = now_us - (BEATS_MISSED_MAX + 1) * self._beat_us
@@ -471,7 +416,7 @@ class Trees:
             self._host.send(sender, Refuse(beat.topic, beat.origin))
             return
         place.children[sender] = self._host.now()
-        place.history.note_heads(beat.heads, self._host.now())
+        place.history.note_heads(beat.heads, self._host.now(), sender)
         self._host.send(sender, BeatBack(beat.topic, beat.origin, place.history.heads()))
         self._listener.on_heads(place, sender)
 
@@ -479,7 +424,7 @@ class Trees:
         place = self.place(back.topic)
         if sender == place.parent:
             place.heard_us = self._host.now()
-            place.history.note_heads(back.heads, self._host.now())
+            place.history.note_heads(back.heads, self._host.now(), sender)
             self._listener.on_heads(place, sender)
 
     def timer(self, key: TimerKey) -> bool:

@@ -55,13 +55,13 @@ class ValueStore:
             records[value.peer] = kept
         return True
 
-    def values(self, key: bytes, now_us: int) -> tuple[Value, ...]:
-        """What lies under the key, the members in the order in which they were first heard of."""
-        kept = self._contents.get(key)
-        records = self._providers.get(key)
-        found = [kept] if kept is not None else []
-        if records:
-            found += records.values()
+    def values(self, key: bytes, now_us: int, *, providers: bool = False) -> tuple[Value, ...]:
+        """What lies under the key; members stand in the order in which they were first heard of."""
+        found: list[Kept] = []
+        if providers:
+            found += self._providers.get(key, {}).values()
+        elif (kept := self._contents.get(key)) is not None:
+            found.append(kept)
         return tuple(each.value for each in found if each.expires_us > now_us)
 
     def forget_expired(self, now_us: int) -> int:
