@@ -13,7 +13,7 @@ against it. With `history = "all"` there is no horizon, and it walks back to the
 Invariants:
 - what is settled is closed: with an event, all before it, but for what the horizon hides;
 - so of one source the events settled are those up to `seen`, without a gap;
-- a missing event is asked for at most `FETCHES_MAX` times before it is given up, and counted;
+- a missing event is asked for at most `FETCHES_MAX` times, which is counted, until a new neighbour comes;
 - no more than `WAITING_MAX` events wait for others.
 """
 
@@ -51,8 +51,8 @@ class Lack:
 
     def source(self, neighbours: Sequence[NodeId]) -> NodeId | None:
         """Whom to ask now: its teller and, each other time, the DHT (None) or another neighbour in turn."""
-        turn, is_other = divmod(self.asked, 2)
-        if not is_other and self.teller in neighbours:
+        turn, is_teller = divmod(self.asked, 2)  # of the times that it was asked for, this one included
+        if is_teller and self.teller in neighbours:
             return self.teller
         place = turn % (len(neighbours) + 1)
         return neighbours[place - 1] if place else None
@@ -225,20 +225,31 @@ class History:
                 continue
             if head in self.lacks:
                 self.lacks[head].teller = teller
-            else:
+            elif len(self.lacks) < WAITING_MAX:
                 self.lacks[head] = Lack(now_us, teller)
 
-    def overdue(self, since_us: int) -> list[tuple[Cid, Lack]]:
-        """What has been missing since then, at most a batch; what was asked for too often is dropped."""
+    def overdue(self, now_us: int, fetch_us: int) -> list[tuple[Cid, Lack]]:
+        """What it is time to ask for, at most a batch: each time after twice as long as the time before."""
         found: list[tuple[Cid, Lack]] = []
         for cid, lack in list(self.lacks.items()):
             if cid in self._graph:
                 del self.lacks[cid]
-            elif lack.asked >= FETCHES_MAX:
-                del self.lacks[cid]
-                self._count("event: given up fetching")
-            elif lack.since_us <= since_us:
+            elif lack.asked < FETCHES_MAX and lack.since_us + (fetch_us << lack.asked // 2) <= now_us:
+                lack.asked += 1
+                lack.since_us = now_us
+                if lack.asked == FETCHES_MAX:
+                    self._count("event: given up fetching")
                 found.append((cid, lack))
                 if len(found) >= BATCH_MAX:
                     break
         return found
+
+    def revive(self) -> None:
+        """There is a new neighbour: he may have what nobody had."""
+        for lack in self.lacks.values():
+            lack.asked = 0
+
+    @property
+    def is_fetching(self) -> bool:
+        """Whether something is missing that is to be asked for yet."""
+        return any(lack.asked < FETCHES_MAX for lack in self.lacks.values())

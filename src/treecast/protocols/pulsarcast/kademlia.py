@@ -116,6 +116,7 @@ class Kademlia:
         self.table = XorTable(key_of(node), settings.k)
         self.values = ValueStore(round(settings.expire_ms * 1000), settings.values_max)
         self.ready = False
+        self.unanswered = 0
         self._ready_calls: list[Callable[[], None]] = []
 
     # -- joining ------------------------------------------------------------------------
@@ -397,6 +398,7 @@ class Kademlia:
             self._timer_set = True
             self._host.set_timer(Timeout(), pending[order[0]].due_us - now_us)
         for each in overdue:
+            self.unanswered += 1
             self._host.count("dht: no answer")
             self._fail(each.peer)
             each.answered(None)

@@ -2,8 +2,8 @@
 
 An event is linked, signed and passed on into the tree, and stored in the DHT at the same time; to
 the application it counts as published when it is stored. How many are under way at a time
-is bounded by a window, which grows by one a window while storing is quick and halves when
-it is slow: so a network that has more to do than it can is given less.
+is bounded by a window, which grows by one a window while all in the DHT answer and halves when
+some do not: so a network that has more to do than it can is given less.
 
 Who may not publish asks: the request goes up the tree to the first who may, who publishes it
 in its own name and answers the author. A request is sent again when no answer comes; who has
@@ -74,7 +74,8 @@ class Storing:
     topic: Topic
     job: Job
     record: Record
-    begun_us: int
+    unanswered: int
+    """How many requests nobody had answered when it began."""
     tries: int = 0
 
 
@@ -110,6 +111,7 @@ class Publishing:
         self._queues: dict[Topic, deque[Job]] = {}
         self._waiting = 0
         self._window = WINDOW_FIRST
+        self._slowed = 0  # how many requests nobody had answered when the window was halved last
         self._storing: dict[Cid, Storing] = {}
         self._asked: dict[EventId, tuple[Topic, Job]] = {}
         self._answers: dict[EventId, Answer | None] = {}  # to whom has asked; None: in work
@@ -195,7 +197,7 @@ class Publishing:
         self._sequence += 1
         carried = Carried(event, envelope.event, descriptor.encode(), envelope.encode())
         record = read_record(carried)
-        self._storing[carried.cid] = storing = Storing(place.topic, job, record, now_us)
+        self._storing[carried.cid] = storing = Storing(place.topic, job, record, self._dht.unanswered)
         self._host.published(record.event(place.topic, history.records))
         self._listener.on_published(place, record)
         self._store(storing)
@@ -210,8 +212,8 @@ class Publishing:
         )
 
     def _stored(self, storing: Storing, kept: int) -> None:
-        took_us = self._host.now() - storing.begun_us
-        if took_us >= self._settings.rpc_timeout_ms * 1000:  # somebody did not answer in time
+        if self._dht.unanswered > max(storing.unanswered, self._slowed):  # for the first time since it began
+            self._slowed = self._dht.unanswered
             self._window = max(1.0, self._window / 2)
         else:
             self._window = min(float(self._settings.window_max), self._window + 1 / self._window)

@@ -28,7 +28,7 @@ from treecast.core import (
     UsageError,
 )
 from treecast.protocols.pulsarcast.cids import Cid
-from treecast.protocols.pulsarcast.dht_messages import Content, content_key
+from treecast.protocols.pulsarcast.dht_messages import Content, Provider, content_key
 from treecast.protocols.pulsarcast.history import BATCH_MAX
 from treecast.protocols.pulsarcast.identity import simulated_identity
 from treecast.protocols.pulsarcast.kademlia import Kademlia
@@ -45,6 +45,8 @@ from treecast.protocols.vcube.view import is_member
 
 DHT_FETCHES_MAX = 8
 """Of what is overdue, so much is looked up in the DHT at a time."""
+MEMBERS_SOUGHT = 8
+"""Of a topic's members, so many are looked up to ask one of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +224,7 @@ class Pulsarcast(Machine):
     # -- eventual delivery ----------------------------------------------------------------
 
     def on_standing(self, place: Place) -> None:
+        place.history.revive()
         if place.subscribed:
             self.dht.when_ready(lambda: self._provide(place))
         self.publishing.go_on()
@@ -249,22 +252,20 @@ class Pulsarcast(Machine):
         """Ask for what is overdue: one neighbour after the other, and the DHT in its turn."""
         self._fetching.discard(place.topic)
         history = place.history
-        overdue = history.overdue(self._host.now() - self._fetch_us)
+        overdue = history.overdue(self._host.now(), self._fetch_us)
         neighbours = place.neighbours()
         asked: dict[NodeId, list[Cid]] = {}
         sought = 0
         for cid, lack in overdue:
             source = lack.source(neighbours)
             if source is not None:
-                lack.asked += 1
                 asked.setdefault(source, []).append(cid)
             elif sought < DHT_FETCHES_MAX:
-                lack.asked += 1
                 sought += 1
                 self._seek(place, cid)
         for source, cids in asked.items():
             self._want(place, source, cids)
-        if history.lacks:
+        if history.is_fetching:
             self._set_fetch_timer(place)
 
     def _want(self, place: Place, source: NodeId, cids: Iterable[Cid]) -> None:
@@ -283,12 +284,23 @@ class Pulsarcast(Machine):
                 if carried is not None and carried.cid == cid:
                     self._take(place, None, (carried,))
                     return
+        key = content_key(place.history.cid)
+        self.dht.find_value(key, lambda found: self._ask_member(place, cid, found), MEMBERS_SOUGHT)
+
+    def _ask_member(self, place: Place, cid: Cid, lookup: Lookup) -> None:
+        """Neighbours whose horizon hides an event have it no more than the DHT: another member may."""
+        members = [each.node for each in lookup.values if isinstance(each, Provider)]
+        others = [node for node in members if node != self._node]
+        if others and cid not in place.history:
+            self._want(place, self._host.random.choice(others), (cid,))
 
     def _on_want(self, sender: NodeId, want: Want) -> None:
+        """Anybody may ask: what has been published is no secret."""
         place = self.trees.places.get(want.topic)
-        if place is None or not self.trees.hear(place, sender):
-            self._host.count("event wanted by a stranger")
+        if place is None:
+            self._host.count("event wanted of another topic")
             return
+        self.trees.hear(place, sender)
         found: list[Carried] = []
         for carried in place.history.before(want.events[:BATCH_MAX], want.known[:BATCH_MAX]):
             found.append(carried)
@@ -299,9 +311,10 @@ class Pulsarcast(Machine):
     def _on_given(self, sender: NodeId, given: Given) -> None:
         """Take in what was asked for, causes first, and ask at once for what it links to."""
         place = self.trees.places.get(given.topic)
-        if place is None or not self.trees.hear(place, sender):
+        if place is None or place.descriptor is None:
             self._host.count("event from a stranger")
             return
+        self.trees.hear(place, sender)
         known = dict.fromkeys(place.history.lacks)
         fresh = [carried for carried in given.events[:BATCH_MAX] if carried.cid not in place.history]
         self._take(place, sender, reversed(fresh))
