@@ -1,6 +1,6 @@
 """`python benchmarks [NAME ...]`: tables of what this machine measures; the names are those below.
 
-Without arguments: all but those that take ten minutes, ablations and kademlia.
+Without arguments: all but those that take ten minutes, ablations, kademlia and pulsarcast.
 """
 
 import sys
@@ -10,6 +10,7 @@ import engines
 import fault_tolerance
 import kademlia_lookups
 import published
+import pulsarcast_executions
 from rich.console import Console
 
 BENCHMARKS = {
@@ -17,10 +18,11 @@ BENCHMARKS = {
     "published": published.measure,
     "fault-tolerance": fault_tolerance.measure,
     "kademlia": kademlia_lookups.measure,
+    "pulsarcast": pulsarcast_executions.measure,
     "ablations": ablations.measure,
 }
 
-LONG = ("ablations", "kademlia")
+LONG = ("ablations", "kademlia", "pulsarcast")
 
 
 def main() -> None:

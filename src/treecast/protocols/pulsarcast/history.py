@@ -54,7 +54,7 @@ class Lack:
         turn, is_teller = divmod(self.asked, 2)  # of the times that it was asked for, this one included
         if is_teller and self.teller in neighbours:
             return self.teller
-        place = turn % (len(neighbours) + 1)
+        place = (turn - 1) % (len(neighbours) + 1)
         return neighbours[place - 1] if place else None
 
 
