@@ -57,9 +57,7 @@ def test_the_nearest_are_never_lost(keys: list[int], size: int) -> None:
 
 
 @given(STEPS, st.integers(1, 5))
-def test_a_buckets_contacts_stand_by_when_last_seen(
-    steps: list[tuple[str, int]], size: int
-) -> None:
+def test_a_buckets_contacts_stand_by_when_last_seen(steps: list[tuple[str, int]], size: int) -> None:
     """Nobody but one who takes another's place is older than who stands before it."""
     seen = [(do, key) for do, key in steps if do == "seen"]
     table, last = filled(seen, size)

@@ -4,19 +4,16 @@ Run as a command it replays seeds: `.venv/bin/python tests/systems/random_pulsar
 prints the scenario in TOML form and every violation.
 """
 
-import sys
 from dataclasses import replace
 from random import Random
 
-from effective import effective
 from random_crashes import Timeline, draw_course, draw_faults, draw_network
+from replays import Replays
 
-from treecast.checkers import Report, check
 from treecast.core import parse_topic
 from treecast.protocols.pulsarcast.settings import PulsarcastSettings
-from treecast.sim import Result, Scenario
+from treecast.sim import Scenario
 from treecast.sim.scenario import Fault, TopicSetup
-from treecast.sim.scenario_file import toml_of
 
 SETTLE_MS = 60_000.0
 """Many beats: a parent that is lost, tried again, shunned and found again takes ten."""
@@ -69,30 +66,8 @@ def _later(fault: Fault) -> Fault:
     return replace(fault, window_ms=(begin_ms + CREATED_MS, end_ms + CREATED_MS))
 
 
-def judge(seed: int) -> tuple[Result, Report]:
-    result = effective(random_scenario(seed))
-    assert result.journal is not None
-    return result, check(result.journal)
-
-
-def replay(seed: int) -> str:
-    return f"replay: .venv/bin/python tests/systems/random_pulsarcast.py {seed}"
-
-
-def complaint(seed: int, report: Report) -> str:
-    """What failed, and the command that replays it."""
-    lines = [violation.text for verdict in report.verdicts for violation in verdict.violations[:5]]
-    return "\n".join([f"seed {seed}; {replay(seed)}", *lines])
-
-
-def main() -> None:
-    for argument in sys.argv[1:]:
-        seed = int(argument)
-        print(toml_of(random_scenario(seed)))
-        result, report = judge(seed)
-        print(result.counts)
-        print("all holds" if report.ok else complaint(seed, report))
+REPLAYS = Replays(__file__, random_scenario)
 
 
 if __name__ == "__main__":
-    main()
+    REPLAYS.main()

@@ -24,21 +24,25 @@ from typing import Annotated, ClassVar
 import msgspec
 
 from treecast.core import (
-    AlreadySubscribedError,
     Event,
     EventId,
     Host,
     Machine,
     Message,
     NodeId,
-    NotSubscribedError,
     PeerError,
     TimerKey,
     Topic,
-    UsageError,
     first_sequence,
 )
 from treecast.core.keys import COUNT_MAX, Duration, Within, conform
+from treecast.protocols.refusals import (
+    already_registered,
+    already_subscribed,
+    cannot_publish,
+    not_registered,
+    not_subscribed,
+)
 from treecast.protocols.setup import Setup
 from treecast.protocols.vcube.messages import Pub
 from treecast.protocols.vcube.view import is_member
@@ -121,39 +125,30 @@ class Floodsub(Machine):
 
     def subscribe(self, topic: Topic) -> None:
         if topic in self._subscribed:
-            raise AlreadySubscribedError(
-                f"node {self._node} is subscribed to {topic!r} already; unsubscribe first"
-            )
+            raise already_subscribed(self._node, topic)
         self._subscribed[topic] = None
         self._tell(self._neighbours)
         self._host.joined(topic)
 
     def unsubscribe(self, topic: Topic) -> None:
         if topic not in self._subscribed:
-            raise NotSubscribedError(
-                f"node {self._node} cannot unsubscribe from {topic!r}: it is not subscribed; subscribe first"
-            )
+            raise not_subscribed(self._node, topic)
         del self._subscribed[topic]
         self._tell(self._neighbours)
 
     def register(self, topic: Topic) -> None:
         if topic in self._registered:
-            raise UsageError(f"node {self._node} is registered on {topic!r} already; unregister first")
+            raise already_registered(self._node, topic)
         self._registered.add(topic)
 
     def unregister(self, topic: Topic) -> None:
         if topic not in self._registered:
-            raise UsageError(
-                f"node {self._node} cannot unregister from {topic!r}: it is not registered; register first"
-            )
+            raise not_registered(self._node, topic)
         self._registered.discard(topic)
 
     def publish(self, topic: Topic, payload: bytes) -> EventId:
         if topic not in self._subscribed and topic not in self._registered:
-            raise NotSubscribedError(
-                f"node {self._node} cannot publish to {topic!r}: it is neither subscribed nor registered; "
-                "subscribe or register first"
-            )
+            raise cannot_publish(self._node, topic)
         event = Event(self._next_origin(), topic, frozenset(), payload)
         self._host.published(event)
         self._seen.add(event.id, self._host.now())

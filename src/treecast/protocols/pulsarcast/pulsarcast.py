@@ -15,13 +15,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from treecast.core import (
-    AlreadySubscribedError,
     EventId,
     Host,
     Machine,
     Message,
     NodeId,
-    NotSubscribedError,
     PeerError,
     TimerKey,
     Topic,
@@ -40,6 +38,13 @@ from treecast.protocols.pulsarcast.records import Record, carried_of, is_sound
 from treecast.protocols.pulsarcast.settings import SEEDS, PulsarcastSettings
 from treecast.protocols.pulsarcast.topics import TopicBook
 from treecast.protocols.pulsarcast.trees import Trees
+from treecast.protocols.refusals import (
+    already_registered,
+    already_subscribed,
+    cannot_publish,
+    not_registered,
+    not_subscribed,
+)
 from treecast.protocols.setup import Setup
 from treecast.protocols.vcube.view import is_member
 
@@ -102,9 +107,7 @@ class Pulsarcast(Machine):
 
     def subscribe(self, topic: Topic) -> None:
         if self.trees.place(topic).subscribed:
-            raise AlreadySubscribedError(
-                f"node {self._node} is subscribed to {topic!r} already; unsubscribe first"
-            )
+            raise already_subscribed(self._node, topic)
         if self._book.owner(topic) == self._node and not self.trees.place(topic).standing:
             self._create(topic)
         self._subscribe(topic)
@@ -120,9 +123,7 @@ class Pulsarcast(Machine):
     def unsubscribe(self, topic: Topic) -> None:
         place = self.trees.place(topic)
         if not place.subscribed:
-            raise NotSubscribedError(
-                f"node {self._node} cannot unsubscribe from {topic!r}: it is not subscribed; subscribe first"
-            )
+            raise not_subscribed(self._node, topic)
         place.subscribed = place.told_joined = False
         self.dht.stop_providing(content_key(place.history.cid))
         self.trees.hand_on_and_leave(place)
@@ -130,16 +131,14 @@ class Pulsarcast(Machine):
     def register(self, topic: Topic) -> None:
         place = self.trees.place(topic)
         if place.published:
-            raise UsageError(f"node {self._node} is registered on {topic!r} already; unregister first")
+            raise already_registered(self._node, topic)
         place.published, place.leaving = True, False
         self.trees.enter(place)
 
     def unregister(self, topic: Topic) -> None:
         place = self.trees.place(topic)
         if not place.published:
-            raise UsageError(
-                f"node {self._node} cannot unregister from {topic!r}: it is not registered; register first"
-            )
+            raise not_registered(self._node, topic)
         place.published = False
         if not place.subscribed:
             self.trees.hand_on_and_leave(place)
@@ -151,10 +150,7 @@ class Pulsarcast(Machine):
         """Publish; where the topic has custom linking, linked to `parent`, which must be known here."""
         place = self.trees.place(topic)
         if not (place.subscribed or place.published):
-            raise NotSubscribedError(
-                f"node {self._node} cannot publish to {topic!r}: it is neither subscribed nor registered; "
-                "subscribe or register first"
-            )
+            raise cannot_publish(self._node, topic)
         if parent is not None and parent not in place.history:
             raise UsageError(f"the parent of an event on {topic!r} is not known here; name an event that is")
         return self.publishing.publish(topic, payload, parent)
