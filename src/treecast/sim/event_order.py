@@ -14,8 +14,11 @@ from treecast.sim.host import ARRIVAL, COMPLETION, TIMER, SimHost
 from treecast.sim.network import Link
 from treecast.sim.observer import Observer
 
-Entry: TypeAlias = tuple[int, int, NodeId, NodeId, int, Message | None]
-"""Time, priority, node, sender, count, message: the tie rule, then the order of entering."""
+Entry: TypeAlias = tuple[int, int, NodeId, NodeId, int, NodeId, Message | None]
+"""Time, priority, node, of an arrival its sender, count; then sender and message.
+
+The tie rule, then the order of entering: of completions at one instant the first to have arrived is first.
+"""
 
 
 class EventOrderHost(SimHost):
@@ -117,7 +120,8 @@ class EventOrderEngine:
         self, time_us: int, priority: int, node: NodeId, sender: NodeId, message: Message | None
     ) -> None:
         self._entered += 1
-        heappush(self._heap, (time_us, priority, node, sender, self._entered, message))
+        tie = sender if priority == ARRIVAL else 0
+        heappush(self._heap, (time_us, priority, node, tie, self._entered, sender, message))
 
     def discard_completions(self, node: NodeId) -> list[Message]:
         """Take out what the processor of `node` has not come to the end of."""
@@ -145,7 +149,7 @@ class EventOrderEngine:
         heap = self._heap
         if not heap or heap[0][0] > until_us:
             return None
-        time_us, priority, node, sender, _, message = heappop(heap)
+        time_us, priority, node, _, _, sender, message = heappop(heap)
         host = self.hosts[node]
         if message is None:
             if host.agenda and host.agenda[0][0] == time_us:

@@ -35,13 +35,12 @@ class Record:
 
     def event(self, topic: Topic, records: dict[Cid, "Record"]) -> Event:
         """As the application has it; parents that are not among `records` are left out."""
-        if self._event is not None:
-            return self._event
         found = [records[parent].carried.id for parent in self.parents if parent in records]
-        event = Event(self.carried.id, topic, frozenset(found), self.descriptor.payload)
-        if len(found) == len(self.parents):  # whoever asks next has the same
-            self._event = event
-        return event
+        if len(found) < len(self.parents):
+            return Event(self.carried.id, topic, frozenset(found), self.descriptor.payload)
+        if self._event is None:  # whoever has all parents has the same
+            self._event = Event(self.carried.id, topic, frozenset(found), self.descriptor.payload)
+        return self._event
 
 
 @lru_cache(maxsize=REMEMBERED_MAX)
