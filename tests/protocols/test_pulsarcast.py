@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hostile_pulsarcast import OTHER, TOPIC, hostile_nodes
 from recording_host import RecordingHost
@@ -61,22 +63,25 @@ def scenario(
     )
 
 
-def delivered(result: Result, node: NodeId, topic: str = TOPIC) -> list[tuple[int, int]]:
+def rows(result: Result, kind: str, topic: str = TOPIC) -> list[dict[str, Any]]:
     assert result.journal is not None
-    rows = result.journal.to_pylist()
-    return [
-        (row["source"], row["sequence"])
-        for row in rows
-        if (row["kind"], row["node"], row["topic"]) == ("deliver", node, topic)
-    ]
+    mine = pc.and_(
+        pc.equal(result.journal["kind"].cast(pa.string()), kind),
+        pc.fill_null(pc.equal(result.journal["topic"].cast(pa.string()), topic), False),
+    )
+    return result.journal.filter(mine).to_pylist()  # type: ignore[no-any-return]
 
 
-def published(result: Result, topic: str = TOPIC) -> list[tuple[int, int]]:
-    assert result.journal is not None
-    rows = result.journal.to_pylist()
-    return [
-        (row["source"], row["sequence"]) for row in rows if (row["kind"], row["topic"]) == ("publish", topic)
-    ]
+def histories(result: Result) -> dict[NodeId, list[tuple[int, int]]]:
+    """What each node delivered, in order."""
+    found: dict[NodeId, list[tuple[int, int]]] = {}
+    for row in rows(result, "deliver"):
+        found.setdefault(row["node"], []).append((row["source"], row["sequence"]))
+    return found
+
+
+def published(result: Result) -> list[tuple[int, int]]:
+    return [(row["source"], row["sequence"]) for row in rows(result, "publish")]
 
 
 @contextmanager
@@ -121,9 +126,10 @@ def test_what_is_forged_reaches_nobody_and_is_counted(
     report = check(result.journal)
     honest = set(published(result))
     assert len(honest) == 80
+    delivered = histories(result)
     for node in set(range(NODES)) - hostile:
-        assert set(delivered(result, node)) == honest
-        assert len(delivered(result, node)) == len(honest)
+        assert set(delivered[node]) == honest
+        assert len(delivered[node]) == len(honest)
     assert report.ok, [violation.text for verdict in report.verdicts for violation in verdict.violations]
 
 
@@ -137,9 +143,10 @@ def test_a_node_that_was_offline_ends_with_the_complete_history(publishers: str)
     fault = Partition(side=(away,), window_ms=(6_000.0, 9_000.0))
     result = simulate(scenario(settings={"publishers": publishers}, faults=(fault,)))
     everything = set(published(result))
-    histories = {node: delivered(result, node) for node in range(NODES)}
+    delivered = histories(result)
+    assert len(delivered) == NODES
     assert len(everything) >= 78, "what the node itself publishes meanwhile may wait for its way back"
-    for history in histories.values():
+    for history in delivered.values():
         assert len(history) == len(set(history))
         assert set(history) == everything
     assert result.counts["event: fetched from a neighbour"] > 0
@@ -158,7 +165,7 @@ def test_a_node_that_joins_at_the_end_rebuilds_the_topic_from_any_event_link_by_
                 "watched", settings={"history": "all"}, topics=topics, workloads=workloads, actions=actions
             )
         )
-    assert set(delivered(result, late)) == set(published(result))
+    assert set(histories(result)[late]) == set(published(result))
     history = machines[late].trees.place(TOPIC).history
     assert len(history) == 300
     _walk_back(history)
@@ -187,7 +194,7 @@ def test_where_only_the_author_publishes_all_events_form_one_chain() -> None:
         result = simulate(scenario("watched", settings={"publishers": "author"}))
     chain = published(result)
     assert {source for source, _ in chain} == {0}, "the author"
-    orders = {tuple(delivered(result, node)) for node in range(NODES)}
+    orders = {tuple(each) for each in histories(result).values()}
     assert orders == {tuple(chain)}, "everybody has the same order"
     records = machines[11].trees.place(TOPIC).history.records
     authors = Counter(record.descriptor.author for record in records.values())

@@ -10,7 +10,7 @@ from soak import first_complaint
 from treecast.journal import journal_hash
 from treecast.sim import Result
 
-SCENARIOS = 40
+SCENARIOS = 30
 CHUNK = 10
 
 
@@ -23,7 +23,7 @@ def test_every_rule_holds(first: int) -> None:
 def test_the_scenarios_are_no_sleepers() -> None:
     """Together they do what they are made for, or a pass would mean little."""
     scenarios: Counter[str] = Counter()
-    for seed in range(SCENARIOS, SCENARIOS + 15):
+    for seed in range(SCENARIOS, SCENARIOS + 10):
         result, report = REPLAYS.judge(seed)
         scenarios["parent lost"] += result.counts.get("parent lost", 0) > 0
         scenarios["fetched"] += result.counts.get("event: fetched from a neighbour", 0) > 0
@@ -31,11 +31,11 @@ def test_the_scenarios_are_no_sleepers() -> None:
         scenarios["handed on"] += "LEAVE" in result.messages
         scenarios["orphans judged"] += report.verdict("no orphans").checked > 0
         scenarios["agreement judged"] += report.verdict("agreement").checked > 0
-    assert min(scenarios.values()) >= 3, scenarios
+    assert min(scenarios.values()) >= 2, scenarios
 
 
 def test_both_engines_write_the_same_journals() -> None:
-    for seed in range(1_000, 1_006):
+    for seed in range(1_000, 1_004):
         for pair in outcomes(random_scenario(seed), None, "event-order"):
             first, second = (
                 journal_hash(each.journal) if isinstance(each, Result) else each  # type: ignore[arg-type]
