@@ -11,9 +11,11 @@ import churn
 import detection
 import engines
 import fault_tolerance
+import kademlia_lookups
 import membership
 import memberships
 import published
+import pulsarcast_executions
 import srpt
 from rich.console import Console
 
@@ -34,6 +36,8 @@ BENCHMARKS = {
     "cam-repair": camcast.measure_repair,
     "cam-scamp": memberships.measure,
     "cam-scale": memberships.measure_large,
+    "kademlia": kademlia_lookups.measure,
+    "pulsarcast": pulsarcast_executions.measure,
     "ablations": ablations.measure,
 }
 LONG = {
@@ -44,7 +48,9 @@ LONG = {
     "cam-scamp",
     "cam-upward",
     "churn",
+    "kademlia",
     "membership",
+    "pulsarcast",
     "srpt",
 }
 

@@ -58,6 +58,8 @@ def test_the_good_journal_passes_and_is_measured() -> None:
     assert {verdict.name: verdict.skipped for verdict in report.skipped} == {
         "progress after healing": "the journal notes no fault (metadata treecast.healed_us)",
         "bounded detection": "no bound was given (--detection-bound-ms)",
+        "no cycles": "the journal tells of no trees (no hangs rows)",
+        "no orphans": "the journal tells of no trees (no hangs rows)",
     }
     assert {verdict.name: verdict.checked for verdict in report.verdicts} == {
         "causal order": 2,
@@ -74,6 +76,8 @@ def test_the_good_journal_passes_and_is_measured() -> None:
         "subscribers carry": 6,
         "received was sent": 5,
         "delivered was received": 1,
+        "no cycles": 0,
+        "no orphans": 0,
     }
     assert report.figures == {
         "PUB receptions": 3,
@@ -273,7 +277,8 @@ def test_an_end_that_is_not_one_is_not_judged(quiet: bool | None, reason: str) -
     assert report.ok
     names = ("completeness", "agreement", "joining ends", "progress after healing")
     assert all(reason in str(report.verdict(name).skipped) for name in names)
-    assert {verdict.name for verdict in report.skipped} == {*names, "bounded detection"}
+    others = {"bounded detection", "no cycles", "no orphans"}
+    assert {verdict.name for verdict in report.skipped} == {*names, *others}
 
 
 def test_a_journal_of_deliveries_is_judged_by_what_it_holds() -> None:

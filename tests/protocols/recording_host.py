@@ -1,10 +1,11 @@
 """The third Host: it collects what a machine does into a list that a test compares."""
 
+from collections import Counter
 from dataclasses import dataclass
 from random import Random
 from typing import TypeAlias
 
-from treecast.core import Event, Message, NodeId, TimerKey, Topic
+from treecast.core import Event, EventId, Message, NodeId, TimerKey, Topic
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,33 @@ class PeerChanged:
     alive: bool
 
 
-Deed: TypeAlias = Sent | Delivered | Joined | PeerChanged | TimerSet | TimerCancelled
+@dataclass(frozen=True)
+class Hangs:
+    """The node's place in a topic's tree; `parent` None: it is the root."""
+
+    topic: Topic
+    parent: NodeId | None
+
+
+@dataclass(frozen=True)
+class CutOff:
+    """The node has no place in the topic's tree."""
+
+    topic: Topic
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The application knows what came of its publication."""
+
+    request: EventId
+    event: EventId | None
+    reason: str
+
+
+Deed: TypeAlias = (
+    Hangs | CutOff | Answered | Sent | Delivered | Joined | PeerChanged | TimerSet | TimerCancelled
+)
 
 
 class RecordingHost:
@@ -64,6 +91,7 @@ class RecordingHost:
         self.clock_us = 0
         self.deeds: list[Deed] = []
         self.publications: list[Event] = []
+        self.counts: Counter[str] = Counter()
 
     def now(self) -> int:
         return self.clock_us
@@ -82,6 +110,18 @@ class RecordingHost:
 
     def peer_changed(self, peer: NodeId, *, alive: bool) -> None:
         self.deeds.append(PeerChanged(peer, alive))
+
+    def hangs(self, topic: Topic, parent: NodeId | None) -> None:
+        self.deeds.append(Hangs(topic, parent))
+
+    def cut_off(self, topic: Topic) -> None:
+        self.deeds.append(CutOff(topic))
+
+    def answered(self, request: EventId, event: EventId | None, reason: str) -> None:
+        self.deeds.append(Answered(request, event, reason))
+
+    def count(self, what: str, times: int = 1) -> None:
+        self.counts[what] += times
 
     def set_timer(self, key: TimerKey, after_us: int) -> None:
         self.deeds.append(TimerSet(key, after_us))

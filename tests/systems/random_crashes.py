@@ -106,10 +106,10 @@ def random_scenario(seed: int) -> Scenario:
     }
     setups = tuple(TopicSetup(name=topic, subscribers=tuple(sorted(subscribed[topic]))) for topic in topics)
     timeline = Timeline(random, nodes, topics, subscribed, registered={topic: set() for topic in topics})
-    _draw(timeline, random, crashes=random.choice([1, 2, nodes // 2]))
-    network = _network(random)
+    draw_course(timeline, random, crashes=random.choice([1, 2, nodes // 2]))
+    network = draw_network(random)
     timeout_ms, retry_ms = random.choice([60.0, 250.0, 450.0]), random.choice([1_000.0, 5_000.0])
-    faults = _faults(random, timeline.at_ms)
+    faults = draw_faults(random, timeline.at_ms)
     # A node may be suspected wrongly until the last fault has ended.
     patience_ms = 4 * EVERY_MS + max((fault.window_ms[1] for fault in faults), default=0.0)
     return Scenario(
@@ -131,11 +131,12 @@ def random_scenario(seed: int) -> Scenario:
     )
 
 
-def _draw(timeline: Timeline, random: Random, crashes: int) -> None:
+def draw_course(timeline: Timeline, random: Random, crashes: int, first_mortal: int = 0) -> None:
+    """Nodes below `first_mortal` do not crash."""
     steps = random.choice([10, 30, 80])
     span_ms = random.choice([200.0, 3_000.0, 20_000.0])
     actors = random.sample(range(timeline.nodes), random.randint(1, timeline.nodes))
-    mortal = random.sample(range(timeline.nodes), max(1, timeline.nodes // 2))
+    mortal = random.sample(range(first_mortal, timeline.nodes), max(1, timeline.nodes // 2))
     may_recover = random.random() < 0.6
     left = crashes
     for _ in range(steps):
@@ -158,7 +159,7 @@ def _draw(timeline: Timeline, random: Random, crashes: int) -> None:
             timeline.recover_the_due()
 
 
-def _faults(random: Random, span_ms: float) -> tuple[Fault, ...]:
+def draw_faults(random: Random, span_ms: float) -> tuple[Fault, ...]:
     """What makes the fault-free look crashed: lost and late messages, cut and one-way connections."""
     found: list[Fault] = []
     for _ in range(random.choice([0, 0, 1, 1, 2, 4])):
@@ -181,7 +182,7 @@ def _faults(random: Random, span_ms: float) -> tuple[Fault, ...]:
     return tuple(found)
 
 
-def _network(random: Random) -> Network:
+def draw_network(random: Random) -> Network:
     if random.random() < 0.3:
         return PacketNetwork(
             processing_us=random.choice([0, 100]),

@@ -17,6 +17,7 @@ from treecast.checkers.overlay import check_overlay
 from treecast.checkers.parasites import check_parasites
 from treecast.checkers.report import LISTED_MAX, Report, Verdict, Violation
 from treecast.checkers.rows import prepare
+from treecast.checkers.trees import check_trees
 from treecast.core import UsageError
 
 __all__ = ["LISTED_MAX", "Report", "Verdict", "Violation", "check"]
@@ -37,6 +38,7 @@ def check(journal: pa.Table, detection_bound_us: int | None = None) -> Report:
     overlay, overlay_figures = check_overlay(rows)
     parasites, parasites_figures = check_parasites(rows)
     network, network_figures = check_network(rows)
+    trees, trees_figures = check_trees(rows)
     return Report(
         verdicts=(
             check_causal_order(rows),
@@ -47,6 +49,7 @@ def check(journal: pa.Table, detection_bound_us: int | None = None) -> Report:
             overlay,
             *parasites,
             *network,
+            *trees,
         ),
         figures={
             **completeness_figures,
@@ -54,5 +57,6 @@ def check(journal: pa.Table, detection_bound_us: int | None = None) -> Report:
             **overlay_figures,
             **parasites_figures,
             **network_figures,
+            **trees_figures,
         },
     )

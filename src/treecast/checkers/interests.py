@@ -12,7 +12,8 @@ import pyarrow as pa
 from treecast.journal import PROMISES_KEY, hierarchy_of, promises_of
 
 CAUSAL_ORDER, COMPLETENESS, NO_PARASITES = "causal order", "completeness", "no parasites"
-_UNNOTED = (CAUSAL_ORDER, COMPLETENESS)
+DELIVERED_WAS_RECEIVED = "delivered was received"
+_UNNOTED = (CAUSAL_ORDER, COMPLETENESS, DELIVERED_WAS_RECEIVED)
 
 
 def not_promised(journal: pa.Table, rule: str) -> str | None:

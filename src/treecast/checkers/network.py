@@ -8,7 +8,8 @@ Where the journal notes faults, the network may have duplicated messages, and no
 which: there a reception needs one earlier send, which others may have needed as well. It
 need not be of the same lives: what a node sent before it crashed may still be on its way.
 
-And who delivers another's event has received, by then, a message about it.
+And who delivers another's event has received, by then, a message that names it: judged where
+the protocol says that each holds one event at most.
 
 Nearly always all sends of a hop's message come before all of its receptions, and there
 are enough: Arrow sees that in one grouping. Only the rest is gone through row by row.
@@ -20,6 +21,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from treecast.checkers.interests import DELIVERED_WAS_RECEIVED, not_promised
 from treecast.checkers.report import Tally, Verdict, name_event
 from treecast.checkers.rows import NO_MESSAGES, NOTHING, holds_messages, select, walk
 from treecast.core import EventId
@@ -33,10 +35,13 @@ _RECEIVE = str(Kind.RECEIVE)
 def check_network(journal: pa.Table) -> tuple[tuple[Verdict, ...], dict[str, int | float]]:
     """Judge receptions and deliveries; count messages by kind."""
     received = Tally("received was sent", "every message received was sent over that hop before")
-    delivered = Tally("delivered was received", "who delivers another's event has received it before")
+    delivered = Tally(DELIVERED_WAS_RECEIVED, "who delivers another's event has received it before")
     if not holds_messages(journal):
         return (received.skip(NO_MESSAGES), delivered.skip(NO_MESSAGES)), {}
     figures = _judge_receptions(journal, received)
+    reason = not_promised(journal, DELIVERED_WAS_RECEIVED)
+    if reason is not None:
+        return (received.verdict(), delivered.skip(reason)), figures
     _judge_deliveries(journal, delivered)
     return (received.verdict(), delivered.verdict()), figures
 
@@ -71,14 +76,11 @@ def _judge_receptions(journal: pa.Table, tally: Tally) -> dict[str, int | float]
 def _judge_deliveries(journal: pa.Table, tally: Tally) -> None:
     """A node's first reception of a message about an event is to stand before its deliveries of it."""
     event = ["node", "topic", "source", "sequence"]
-    columns = ("time_us", *event)
-    foreign = select(journal, (Kind.DELIVER,), columns)
+    foreign = select(journal, (Kind.DELIVER,), ("time_us", *event))
     foreign = foreign.filter(pc.not_equal(foreign["node"], foreign["source"]))
     tally.checked = foreign.num_rows
-    came = select(journal, (Kind.RECEIVE,), event)
-    first = came.set_column(came.schema.get_field_index("topic"), "topic", _codes(came["topic"]))
-    first = first.group_by(event).aggregate([("row", "min")])
-    keyed = foreign.set_column(foreign.schema.get_field_index("topic"), "topic", _codes(foreign["topic"]))
+    came, keyed = (_keyed(each) for each in (select(journal, (Kind.RECEIVE,), event), foreign))
+    first = came.group_by(event).aggregate([("row", "min")])
     judged = keyed.join(first, event, join_type="left outer")
     early = pc.fill_null(pc.greater(judged["row_min"], judged["row"]), True)
     wrong = foreign.filter(pc.is_in(foreign["row"], value_set=judged.filter(early)["row"].combine_chunks()))
@@ -91,6 +93,13 @@ def _judge_deliveries(journal: pa.Table, tally: Tally) -> None:
             nodes=(node,),
             events=(EventId(source, sequence),),
         )
+
+
+def _keyed(rows: pa.Table) -> pa.Table:
+    """The same with numbers in place of names and of nulls, to be grouped and joined by."""
+    filled = {"topic": _codes(rows["topic"])}
+    filled |= {name: pc.fill_null(rows[name], NOTHING) for name in ("source", "sequence")}
+    return pa.table({name: filled.get(name, rows[name]) for name in rows.column_names})
 
 
 def _doubtful(rows: pa.Table, may_repeat: bool) -> pa.Table:

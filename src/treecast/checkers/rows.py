@@ -32,6 +32,10 @@ _NEEDED = {
     Kind.UNREGISTER: ("topic",),
     Kind.SUSPECT: ("peer",),
     Kind.TRUST: ("peer",),
+    Kind.HANGS: ("topic",),
+    Kind.CUT_OFF: ("topic",),
+    Kind.ACCEPTED: ("source", "sequence"),
+    Kind.GIVEN_UP: ("source", "sequence"),
 }
 """What a row of each kind must hold, beside run, time, node and kind."""
 

@@ -110,6 +110,7 @@ def _summary(result: "Result") -> Table:
         "false positives": f"{result.false_positives:,} events at nodes that were not subscribed"
         if result.false_positives
         else "",
+        "counted": ", ".join(f"{count:,} {what}" for what, count in result.counts.items()),
         "time": f"{result.wall_s:.2f} s wall, {result.cpu_s:.2f} s CPU",
         "peak memory": f"{result.peak_memory_mb:.0f} MB",
     }

@@ -94,6 +94,26 @@ class Host(Protocol):
         """Tell the application that the protocol takes `peer` for crashed, or for alive again."""
         ...
 
+    def hangs(self, topic: Topic, parent: NodeId | None) -> None:
+        """Take note where this node hangs in the tree of `topic`: below `parent`, or as its root."""
+        ...
+
+    def cut_off(self, topic: Topic) -> None:
+        """Take note that this node hangs nowhere in the tree of `topic`, for now or for good."""
+        ...
+
+    def answered(self, request: EventId, event: EventId | None, reason: str) -> None:
+        """Tell the application what came of a `Machine.publish` that returned `request`.
+
+        It stands as `event` now, which the protocol has made safe; or, when that is None, it was
+        given up for that `reason`. Protocols that promise nothing of the kind never call it.
+        """
+        ...
+
+    def count(self, what: str, times: int = 1) -> None:
+        """Count something that would else pass in silence: what was refused, dropped, given up."""
+        ...
+
     def set_timer(self, key: TimerKey, after_us: int) -> None:
         """Call `Machine.timer(key)` after that long; a timer set under the same key is replaced."""
         ...

@@ -4,7 +4,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from treecast.core import Event, Message, NodeId, Topic, journal_number
+from treecast.core import Event, EventId, Message, NodeId, Topic, journal_number
 from treecast.journal.schema import SCHEMA
 from treecast.journal.store import mark_healed, mark_quiet, mark_relays, sorted_journal
 
@@ -45,6 +45,15 @@ class Recorder:
 
     def membership(self, kind: str, now_us: int, node: NodeId, topic: Topic) -> None:
         self._append((now_us, node, kind, None, topic, None, None, None, None))
+
+    def tree(self, kind: str, now_us: int, node: NodeId, topic: Topic, parent: NodeId | None) -> None:
+        self._append((now_us, node, kind, None, topic, None, None, parent, None))
+
+    def answer(self, now_us: int, node: NodeId, request: EventId, event: EventId | None) -> None:
+        if event is None:
+            self._append((now_us, node, "given_up", None, None, *request, None, None))
+        else:
+            self._append((now_us, node, "accepted", None, None, *event, None, None))
 
     def peer(self, kind: str, now_us: int, node: NodeId, peer: NodeId) -> None:
         self._append((now_us, node, kind, None, None, None, None, peer, None))

@@ -12,7 +12,8 @@ Columns:
 - topic        the topic it is about
 - source       the node that started the broadcast; for an event, its publisher
 - sequence     the source's counter: (source, sequence) is the identity of an event
-- peer         for send and receive: the other end of this hop; for suspect and trust: about whom
+- peer         for send and receive: the other end of this hop; for suspect and trust: about whom;
+               for hangs: the parent
 - barrier_size for publish and deliver, and PUBs on their way: how many parents the event has
 """
 
@@ -43,8 +44,9 @@ does not recover, whichever comes last.
 PROMISES_KEY = b"treecast.promises"
 """Metadata: the rules that the protocol means to keep of those that not all do, separated by commas.
 
-Of "causal order", "completeness" (with agreement and progress after healing) and "no
-parasites"; not there: the first two.
+Of "causal order", "completeness" (with agreement and progress after healing), "delivered was
+received" (a message holds one event at most, and its rows name it) and "no parasites"; not
+there: all but the last.
 """
 
 HIERARCHY_KEY = b"treecast.hierarchy"
@@ -71,6 +73,10 @@ class Kind(StrEnum):
     TRUST = "trust"  # ... and for alive again
     REGISTER = "register"  # the application will publish without being subscribed
     UNREGISTER = "unregister"  # ... and no more
+    HANGS = "hangs"  # the node's place in the topic's tree is below the peer; no peer: it is a root
+    CUT_OFF = "cut_off"  # the node has no place in the topic's tree
+    ACCEPTED = "accepted"  # what the application asked to publish is safe as (source, sequence)
+    GIVEN_UP = "given_up"  # ... was given up; (source, sequence) is the number of the application's request
 
 
 SCHEMA = pa.schema(

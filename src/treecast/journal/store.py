@@ -90,7 +90,10 @@ _NOTES = {
     QUIET_KEY: (re.compile(rb"[01]"), "0 or 1"),
     RELAYS_KEY: (re.compile(rb"subscribers|anyone"), "subscribers or anyone"),
     HEALED_KEY: (re.compile(rb"[0-9]{1,18}"), "whole microseconds"),
-    PROMISES_KEY: (re.compile(rb"(causal order|completeness|no parasites|,)*"), "rules, separated by commas"),
+    PROMISES_KEY: (
+        re.compile(rb"(causal order|completeness|delivered was received|no parasites|,)*"),
+        "rules, separated by commas",
+    ),
 }
 """What may stand under each key of the metadata."""
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MachineFactory: TypeAlias = Callable[[Host, NodeId, Setup], Machine]
 
 
-PROMISES = ("causal order", "completeness")
+PROMISES = ("causal order", "completeness", "delivered was received")
 """What a protocol promises that says nothing else."""
 
 
@@ -103,7 +103,8 @@ def _camcast() -> Entry:
     from treecast.protocols.camcast.settings import CamcastSettings
 
     def promises(settings: CamcastSettings) -> tuple[str, ...]:
-        return ("completeness", "no parasites") if settings.repairs else ("no parasites",)
+        always = ("delivered was received", "no parasites")
+        return ("completeness", *always) if settings.repairs else always
 
     def falls_silent(settings: CamcastSettings) -> bool:
         return _is_static(settings) and not settings.repairs
@@ -137,6 +138,22 @@ def _gossip_hierarchical() -> Entry:
     return Entry(HierarchicalGossip, HierarchicalSettings, "anyone", "hierarchy", _nothing, _is_static)
 
 
+def _pulsarcast() -> Entry:
+    from treecast.protocols.pulsarcast.pulsarcast import Pulsarcast
+    from treecast.protocols.pulsarcast.settings import PulsarcastSettings
+
+    def promises(settings: object) -> tuple[str, ...]:
+        return ("causal order", "completeness")  # a message may hold several events
+
+    return Entry(Pulsarcast, PulsarcastSettings, relays="anyone", promises=promises, falls_silent=_never)
+
+
+def _floodsub() -> Entry:
+    from treecast.protocols.baselines.floodsub import Floodsub, FloodsubSettings
+
+    return Entry(Floodsub, FloodsubSettings, promises=_nothing)
+
+
 PROTOCOLS: dict[str, Entry | Callable[[], Entry]] = {
     "vcube-ps": _vcube_ps,
     "vcube-pb": _vcube_pb,
@@ -147,6 +164,8 @@ PROTOCOLS: dict[str, Entry | Callable[[], Entry]] = {
     "srpt-s": _srpt_s,
     "srpt-b": _srpt_b,
     "fixed-root": _fixed_root,
+    "pulsarcast": _pulsarcast,
+    "floodsub": _floodsub,
 }
 
 

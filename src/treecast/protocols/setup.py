@@ -23,3 +23,5 @@ class Setup:
     subscribers: Mapping[Topic, tuple[NodeId, ...]] = field(default_factory=dict)
     settings: object = field(default_factory=NoSettings)
     hierarchy: Hierarchy = field(default_factory=Hierarchy)
+    owners: Mapping[Topic, NodeId] = field(default_factory=dict)
+    """The nodes that make topics, where topics are somebody's and it is said whose."""

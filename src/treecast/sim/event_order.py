@@ -14,8 +14,11 @@ from treecast.sim.host import ARRIVAL, COMPLETION, TIMER, SimHost
 from treecast.sim.network import Link
 from treecast.sim.observer import Observer
 
-Entry: TypeAlias = tuple[int, int, NodeId, NodeId, int, Message | None]
-"""Time, priority, node, sender, count, message: the tie rule, then the order of entering."""
+Entry: TypeAlias = tuple[int, int, NodeId, NodeId, int, NodeId, Message | None]
+"""Time, priority, node, of an arrival its sender, count; then sender and message.
+
+The tie rule, then the order of entering: of completions at one instant the first to have arrived is first.
+"""
 
 
 class EventOrderHost(SimHost):
@@ -43,9 +46,19 @@ class EventOrderHost(SimHost):
 
     def arrive(self, time_us: int, sender: NodeId, message: Message) -> None:
         """A message joins those that await the processor."""
+        queue_max = self._engine.queue_max
+        if queue_max is not None and not self.finds_room(time_us, queue_max):
+            self.drop(message)
+            return
         begin_us = max(time_us, self.busy_us)
+        self.note_begin(begin_us)
         self.busy_us = begin_us + self.processing_us(begin_us, self._engine.processing_us)
+        if queue_max is not None:
+            self.note_waiting(self.busy_us)
         self._engine.enter(self.busy_us, COMPLETION, self.node, sender, message)
+
+    def note_begin(self, begin_us: int) -> None:
+        """The processor will begin with a message then."""
 
     def complete(self, time_us: int, sender: NodeId, message: Message) -> None:
         """The processor is through with a message."""
@@ -65,8 +78,10 @@ class FaultyEventOrderHost(FaultyHost, EventOrderHost):
         if time_us <= self.fate.deaf_until_us:
             self.lose(message)
         else:
-            self._begins_us.append(max(time_us, self.busy_us))
             super().arrive(time_us, sender, message)
+
+    def note_begin(self, begin_us: int) -> None:
+        self._begins_us.append(begin_us)
 
     def complete(self, time_us: int, sender: NodeId, message: Message) -> None:
         self.note_processed(self._begins_us.popleft())
@@ -74,6 +89,7 @@ class FaultyEventOrderHost(FaultyHost, EventOrderHost):
 
     def _empty_processor(self) -> list[Message]:
         self._begins_us.clear()
+        self._through_us.clear()
         return self._engine.discard_completions(self.node)
 
 
@@ -81,8 +97,14 @@ class EventOrderEngine:
     """Runs hosts event by event."""
 
     def __init__(
-        self, processing_us: int, *, acks_free: bool, host_type: type[EventOrderHost] = EventOrderHost
+        self,
+        processing_us: int,
+        *,
+        acks_free: bool,
+        host_type: type[EventOrderHost] = EventOrderHost,
+        queue_max: int | None = None,
     ) -> None:
+        self.queue_max = queue_max
         self.processing_us = processing_us
         self._host_type = host_type
         self._acks_free = acks_free
@@ -98,7 +120,8 @@ class EventOrderEngine:
         self, time_us: int, priority: int, node: NodeId, sender: NodeId, message: Message | None
     ) -> None:
         self._entered += 1
-        heappush(self._heap, (time_us, priority, node, sender, self._entered, message))
+        tie = sender if priority == ARRIVAL else 0
+        heappush(self._heap, (time_us, priority, node, tie, self._entered, sender, message))
 
     def discard_completions(self, node: NodeId) -> list[Message]:
         """Take out what the processor of `node` has not come to the end of."""
@@ -126,7 +149,7 @@ class EventOrderEngine:
         heap = self._heap
         if not heap or heap[0][0] > until_us:
             return None
-        time_us, priority, node, sender, _, message = heappop(heap)
+        time_us, priority, node, _, _, sender, message = heappop(heap)
         host = self.hosts[node]
         if message is None:
             if host.agenda and host.agenda[0][0] == time_us:

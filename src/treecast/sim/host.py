@@ -6,6 +6,7 @@ completions of processing, then timers, then inputs.
 """
 
 from abc import abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -32,6 +33,8 @@ from treecast.sim.tally import Tally
 
 ARRIVAL, COMPLETION, TIMER, INPUT = range(4)
 """The tie rule, as priorities."""
+
+QUEUE_FULL = "messages dropped by nodes whose queue was full"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,7 @@ class SimHost(Host):
         "_registered",
         "_seed",
         "_subscribed",
+        "_through_us",
         "_timers",
         "agenda",
         "arriving",
@@ -96,6 +100,7 @@ class SimHost(Host):
         self.traced = observer.traces_messages
         self.now_us = 0
         self.busy_us = 0  # when the processor is through with all that has arrived
+        self._through_us: deque[int] = deque()  # when the processor is through with what waits for it
         self.agenda: list[AgendaEntry] = []
         self.arriving: Event | None = None  # the event in the message being handled
         self.early: dict[EventId, int] = {}  # when events came that are not delivered yet
@@ -147,6 +152,18 @@ class SimHost(Host):
     def peer_changed(self, peer: NodeId, *, alive: bool) -> None:
         self.observer.peer_changed("trust" if alive else "suspect", self.now_us, self.node, peer)
 
+    def hangs(self, topic: Topic, parent: NodeId | None) -> None:
+        self.observer.tree_changed("hangs", self.now_us, self.node, topic, parent)
+
+    def cut_off(self, topic: Topic) -> None:
+        self.observer.tree_changed("cut_off", self.now_us, self.node, topic, None)
+
+    def answered(self, request: EventId, event: EventId | None, reason: str) -> None:
+        self.observer.request_answered(self.now_us, self.node, request, event, reason)
+
+    def count(self, what: str, times: int = 1) -> None:
+        self.observer.counts[what] += times
+
     def set_timer(self, key: TimerKey, after_us: int) -> None:
         at_us = self.now_us + after_us
         self._timers[key] = self._enter(at_us, TIMER, key)
@@ -188,6 +205,22 @@ class SimHost(Host):
     def processing_us(self, begin_us: int, usual_us: int) -> int:
         """How long a message is processed whose processing begins at `begin_us`."""
         return usual_us
+
+    def finds_room(self, arrival_us: int, queue_max: int) -> bool:
+        """Whether fewer than that wait as a message arrives; at one instant it comes before who leaves."""
+        through_us = self._through_us
+        while through_us and through_us[0] < arrival_us:
+            through_us.popleft()
+        return len(through_us) < queue_max
+
+    def note_waiting(self, through_us: int) -> None:
+        """A message waits for the processor, which will be through with it then."""
+        self._through_us.append(through_us)
+
+    def drop(self, message: Message) -> None:
+        """It arrived and found the queue full."""
+        self.observer.message_perished(message)
+        self.observer.counts[QUEUE_FULL] += 1
 
     def do_until(self, bound: tuple[int, ...]) -> None:
         """Do what the agenda holds before `bound`, which is a time and perhaps a priority."""

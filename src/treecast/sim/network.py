@@ -13,7 +13,7 @@ from typing import Protocol
 
 from treecast.core import Message, NodeId
 from treecast.sim.randomness import stream
-from treecast.sim.scenario import Network, PacketNetwork, RoundsNetwork
+from treecast.sim.scenario import LatencyNetwork, Network, PacketNetwork, RoundsNetwork
 
 
 class Link(Protocol):
@@ -98,6 +98,8 @@ def flight_us_min(network: Network) -> int:
     """L: what a node does cannot touch another one sooner than this."""
     if isinstance(network, PacketNetwork):
         return network.transmission_us + network.propagation_us
+    if isinstance(network, LatencyNetwork):
+        return network.delay_us - network.jitter_us
     return network.round_us if isinstance(network, RoundsNetwork) else network.low_us
 
 
@@ -106,4 +108,7 @@ def make_link(network: Network, seed: int, node: NodeId) -> Link:
         return PacketLink(network)
     if isinstance(network, RoundsNetwork):
         return RoundsLink(network.round_us)
+    if isinstance(network, LatencyNetwork):
+        low_us, high_us = network.delay_us - network.jitter_us, network.delay_us + network.jitter_us
+        return UniformLink(low_us, high_us, seed, node)
     return UniformLink(network.low_us, network.high_us, seed, node)

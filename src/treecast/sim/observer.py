@@ -31,6 +31,7 @@ class Observer:
         "_perished",
         "_published_us",
         "_vanished",
+        "counts",
         "false_positives",
         "healed_us",
         "hierarchy",
@@ -51,6 +52,7 @@ class Observer:
         self._perished: Counter[type[Message]] = Counter()  # at nodes that were down
         self.inputs_skipped: Counter[str] = Counter()
         self.false_positives = 0  # events that came to nodes which were not subscribed
+        self.counts: Counter[str] = Counter()  # what machines have asked to be counted
         self.refused = 0  # messages that a machine could not make sense of
         self.healed_us: int | None = None  # the last crash or recovery, the end of the last other fault
         self.hierarchy: Hierarchy | None = None  # where a topic's subscribers get its sub-topics' events
@@ -140,6 +142,17 @@ class Observer:
     def peer_changed(self, kind: str, now_us: int, node: NodeId, peer: NodeId) -> None:
         if self._journal is not None:
             self._journal.peer(kind, now_us, node, peer)
+
+    def tree_changed(self, kind: str, now_us: int, node: NodeId, topic: Topic, parent: NodeId | None) -> None:
+        if self._journal is not None:
+            self._journal.tree(kind, now_us, node, topic, parent)
+
+    def request_answered(
+        self, now_us: int, node: NodeId, request: EventId, event: EventId | None, reason: str
+    ) -> None:
+        self.counts["accepted" if event is not None else f"given up: {reason}"] += 1
+        if self._journal is not None:
+            self._journal.answer(now_us, node, request, event)
 
     def membership_changed(self, kind: str, now_us: int, node: NodeId, topic: Topic) -> None:
         if self._journal is not None:

@@ -9,7 +9,7 @@ import os
 from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from math import sqrt
 from operator import mul
 from pathlib import Path
@@ -121,6 +121,8 @@ class Result:
     """How often an event came to a node that was not subscribed to its topic."""
     messages_refused: int
     """How often a machine refused what a peer sent, because faults had made it senseless; it was dropped."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """What machines and nodes have counted, by its name: refused, dropped, given up."""
     queue_wait_ms: float | None
     """Mean wait of a message in its sender's outgoing queue; None where there is no queue."""
     simulated_ms: float
@@ -152,6 +154,7 @@ class Result:
             "events_delivered": self.events_delivered,
             "false_positives": self.false_positives,
             "messages_refused": self.messages_refused,
+            "counts": dict(self.counts),
             "queue_wait_ms": self.queue_wait_ms,
             "simulated_ms": self.simulated_ms,
             "quiet": self.quiet,

@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from treecast.core import Hierarchy, NodeId, ScenarioError, Topic, TopicError
 from treecast.core.keys import (
+    Count,
     Duration,
     Microseconds,
     Milliseconds,
@@ -45,22 +46,25 @@ from treecast.sim.scenario_keys import (
     check_topic,
     selected_count,
 )
-from treecast.sim.scenario_workloads import Burst, Once, Periodic, Steady, Workload, publications
+from treecast.sim.scenario_workloads import Burst, Once, Periodic, Recorded, Steady, Workload, publications
 
 __all__ = [
     "Action",
     "Burst",
+    "Capacity",
     "Churn",
     "Crashed",
     "Duplication",
     "Exchange",
     "Fault",
+    "LatencyNetwork",
     "Loss",
     "Network",
     "Once",
     "PacketNetwork",
     "Partition",
     "Periodic",
+    "Recorded",
     "RoundsNetwork",
     "Scenario",
     "Sessions",
@@ -144,7 +148,49 @@ class RoundsNetwork:
         conform(self)
 
 
-Network: TypeAlias = PacketNetwork | UniformNetwork | RoundsNetwork
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyNetwork:
+    """A wide area: each message takes `delay_us`, up to `jitter_us` more or less (Pulsarcast, section 5).
+
+    Later ones may overtake. Processing takes no time, but for what `[capacity]` says.
+    """
+
+    model: ClassVar[str] = "latency"
+    acks: ClassVar[Acks] = "charged"
+    processing_us: ClassVar[int] = 0
+
+    delay_us: Microseconds = 500_000
+    jitter_us: Microseconds = 300_000
+
+    def __post_init__(self) -> None:
+        conform(self)
+        if self.jitter_us > self.delay_us:
+            raise ScenarioError(
+                f"jitter_us = {self.jitter_us} is above delay_us = {self.delay_us}: a message would arrive "
+                "before it is sent; lower jitter_us"
+            )
+
+
+Network: TypeAlias = PacketNetwork | UniformNetwork | RoundsNetwork | LatencyNetwork
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capacity:
+    """What a node can take: so many messages a second, and so many that wait; what comes beyond is dropped.
+
+    It stands in for the network's own time of processing.
+    """
+
+    messages_per_s: Annotated[float, Within("messages a second", 0, 1_000_000, above=True)]
+    queue_max: Count
+    """Messages at a node that have arrived and not been processed; each dropped one is counted."""
+
+    def __post_init__(self) -> None:
+        conform(self)
+
+    @property
+    def processing_us(self) -> int:
+        return max(1, round(1_000_000 / self.messages_per_s))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,6 +265,8 @@ class Scenario:
     For protocols that never fall silent, because they watch one another.
     """
     network: Network = field(default_factory=PacketNetwork, metadata={"tag": "model"})
+    capacity: Capacity | None = None
+    """Without it a node's queue is as long as need be."""
     settings: Any = field(default=None, metadata={"kind of": ("protocol", settings_class)})
     """The protocol's own, of the class that the registry names for it; None takes their defaults."""
     topics: tuple[TopicSetup, ...] = field(default=(), metadata={"table": "topic"})
@@ -247,9 +295,20 @@ class Scenario:
         _check_faults(self)
 
     @property
+    def processing_us(self) -> int:
+        """How long a node processes one message."""
+        return self.network.processing_us if self.capacity is None else self.capacity.processing_us
+
+    @property
     def hierarchy(self) -> Hierarchy:
         """Which topics include which; of topics that come up in the run, by their names."""
         return Hierarchy({topic.name: topic.parents for topic in self.topics})
+
+    @property
+    def owners(self) -> dict[Topic, NodeId]:
+        """The nodes that make topics, as far as the scenario says so."""
+        recorded = (each.recording for each in self.workloads if isinstance(each, Recorded))
+        return {topic: node for recording in recorded for topic, node in recording.owners.items()}
 
     @property
     def mortal(self) -> bool:
@@ -324,7 +383,11 @@ def _check_workloads(scenario: Scenario) -> None:
     subscribed = {topic.name: selected_count(topic.subscribers, scenario.nodes) for topic in scenario.topics}
     planned = 0
     for number, workload in enumerate(scenario.workloads, start=1):
-        place, name = f"[[workload]] {number}: ", workload.topic
+        place = f"[[workload]] {number}: "
+        if isinstance(workload, Recorded):
+            planned += _check_recorded(scenario, workload, place)
+            continue
+        name = workload.topic
         check_topic(place, name, list(subscribed))
         if not isinstance(workload, Steady):
             key, publishers = f"{place}publishers", workload.publishers
@@ -340,8 +403,31 @@ def _check_workloads(scenario: Scenario) -> None:
             )
 
 
+def _check_recorded(scenario: Scenario, workload: Recorded, place: str) -> int:
+    """How many events a recorded workload publishes."""
+    recording = workload.recording
+    if recording.nodes_min > scenario.nodes:
+        raise ScenarioError(
+            f"{place}path: {workload.path} has users up to node-{recording.nodes_min}; "
+            f"nodes = {scenario.nodes} is too few"
+        )
+    others = [each for each in scenario.workloads if isinstance(each, Recorded) and each is not workload]
+    taken = {topic.name for topic in scenario.topics}
+    taken.update(topic for each in others for topic in each.recording.owners)
+    for topic in recording.owners:
+        if topic in taken:
+            raise ScenarioError(
+                f"{place}path: {workload.path} has the topic {shown(topic)}, which stands elsewhere too; "
+                "leave one of them out"
+            )
+    return len(workload.events)
+
+
 def _check_actions(scenario: Scenario) -> None:
     known = [topic.name for topic in scenario.topics]
+    known += [
+        topic for each in scenario.workloads if isinstance(each, Recorded) for topic in each.recording.owners
+    ]
     known += [each.topic for each in scenario.actions if each.topic and each.do in {"subscribe", "register"}]
     names = dict.fromkeys(known)
     for number, action in enumerate(scenario.actions, start=1):

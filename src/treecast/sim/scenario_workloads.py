@@ -3,11 +3,13 @@
 Invariant: how many events a workload publishes is known before the run begins.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
-from treecast.core import ScenarioError, Topic
-from treecast.core.keys import TIME_MS_MAX, Count, Duration, conform
+from treecast.core import NodeId, ScenarioError, Topic
+from treecast.core.keys import TIME_MS_MAX, Count, Duration, Milliseconds, conform
+from treecast.sim.recorded import Recording, read_recording
 from treecast.sim.scenario_keys import Selection, Window, check_window, selected_count
 
 
@@ -82,7 +84,38 @@ class Steady:
         check_length(self.count, self.every_ms)
 
 
-Workload: TypeAlias = Once | Burst | Periodic | Steady
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """Topics, subscriptions and publications out of a file, one event every `every_ms` (`sim.recorded`).
+
+    The file's topics need no [[topic]]; its users are subscribed from the start.
+    """
+
+    kind: ClassVar[str] = "recorded"
+
+    path: str
+    """From the folder in which the command runs."""
+    every_ms: Duration
+    first: Count | None = None
+    """Only so many of its events, the first ones; all subscriptions stand."""
+    begin_ms: Milliseconds = 0.0
+    """When the first event is published."""
+
+    def __post_init__(self) -> None:
+        conform(self)
+        check_length(len(self.events), self.every_ms)
+
+    @property
+    def recording(self) -> Recording:
+        return read_recording(self.path)
+
+    @property
+    def events(self) -> Sequence[tuple[NodeId, Topic]]:
+        """Who publishes where, in order."""
+        return self.recording.events[: self.first]
+
+
+Workload: TypeAlias = Once | Burst | Periodic | Steady | Recorded
 
 
 def check_length(count: int, every_ms: float) -> None:
@@ -93,6 +126,8 @@ def check_length(count: int, every_ms: float) -> None:
 def publications(workload: Workload, subscribers: int) -> int:
     """How many events a workload publishes in a topic of that many subscribers."""
     match workload:
+        case Recorded():
+            return len(workload.events)
         case Steady():
             return workload.count
         case Once():

@@ -88,6 +88,7 @@ def simulate(
         events_delivered=observer.delivered,
         false_positives=observer.false_positives,
         messages_refused=observer.refused,
+        counts=dict(sorted(observer.counts.items())),
         queue_wait_ms=_queue_wait_ms(links),
         simulated_ms=max((host.now_us for host in runner.hosts.values()), default=0) / 1000,
         ending=ending,
@@ -166,17 +167,20 @@ def _recorder(scenario: Scenario, journal: Level) -> "Recorder | None":
 def _engine(scenario: Scenario, name: EngineName | None) -> Engine:
     flight_us = flight_us_min(scenario.network)
     acks_free = scenario.network.acks == "free"
-    processing_us = scenario.network.processing_us
+    processing_us = scenario.processing_us
+    queue_max = None if scenario.capacity is None else scenario.capacity.queue_max
     if name == "windowed" and not flight_us:
         raise ScenarioError(
             "the windowed engine needs a network whose shortest flight is above 0; "
-            "raise low_us (or transmission_us), or take the event-order engine"
+            "raise low_us (or transmission_us, or delay_us over jitter_us), or take the event-order engine"
         )
     if name == "event-order" or not flight_us:
         ordered = FaultyEventOrderHost if scenario.faulty else EventOrderHost
-        return EventOrderEngine(processing_us, acks_free=acks_free, host_type=ordered)
+        return EventOrderEngine(processing_us, acks_free=acks_free, host_type=ordered, queue_max=queue_max)
     windowed = FaultyWindowedHost if scenario.faulty else WindowedHost
-    return WindowedEngine(flight_us, processing_us, acks_free=acks_free, host_type=windowed)
+    return WindowedEngine(
+        flight_us, processing_us, acks_free=acks_free, host_type=windowed, queue_max=queue_max
+    )
 
 
 def _populate(
@@ -188,7 +192,9 @@ def _populate(
 ) -> list[Input]:
     """Make the nodes and plan what they and their applications do; return that."""
     subscribers = initial_subscribers(scenario)
-    setup = Setup(tuple(range(scenario.nodes)), subscribers, scenario.settings, scenario.hierarchy)
+    setup = Setup(
+        tuple(range(scenario.nodes)), subscribers, scenario.settings, scenario.hierarchy, scenario.owners
+    )
     make = protocol_named(scenario.protocol).make
     faults = Faults(scenario, tallies, publishing_nodes(scenario, subscribers))
     topics_of: dict[NodeId, list[Topic]] = {node: [] for node in setup.nodes}

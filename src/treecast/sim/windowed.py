@@ -73,7 +73,7 @@ class Windows(dict[int, defaultdict[NodeId, Inbox]]):
 class WindowedHost(SimHost):
     """A node in the windowed engine."""
 
-    __slots__ = ("_acks_free", "_length_us", "_processing_us", "_windows", "backlog")
+    __slots__ = ("_acks_free", "_length_us", "_processing_us", "_queue_max", "_windows", "backlog")
 
     def __init__(
         self, node: NodeId, seed: int, link: Link, observer: Observer, engine: "WindowedEngine"
@@ -83,6 +83,7 @@ class WindowedHost(SimHost):
         self._length_us = engine.length_us
         self._processing_us = engine.processing_us
         self._acks_free = engine.acks_free
+        self._queue_max = engine.queue_max
         self.backlog: list[Arrival] = []  # arrived, and processed in a later window
 
     def send(self, to: NodeId, message: Message) -> None:
@@ -106,7 +107,7 @@ class WindowedHost(SimHost):
 
     def run_window(self, inbox: Inbox, end_us: int) -> None:
         """Go through all that happens here before `end_us`."""
-        work = self._take(inbox)
+        work = self._take(inbox, end_us, self._queue_max)
         receive = self.machine.receive
         agenda = self.agenda
         busy_us, processing_us = self.busy_us, self._processing_us
@@ -133,16 +134,37 @@ class WindowedHost(SimHost):
         if agenda:
             self.do_until((end_us,))
 
-    def _take(self, inbox: Inbox) -> list[Arrival]:
-        """What awaits the processor: what was put off, then what arrives, by time and sender."""
+    def _take(self, inbox: Inbox, end_us: int, queue_max: int | None) -> list[Arrival]:
+        """What awaits the processor: what was put off, then what arrives and finds room."""
         self.observer.messages_arrived(inbox.messages)
         work = inbox.arrivals()
         if self._acks_free:
             work = self._let_acks_pass(work)
+        if queue_max is not None:
+            work = self._let_in(work, end_us, queue_max)
         if self.backlog:
             work = self.backlog + work
             self.backlog = []
         return work
+
+    def _let_in(self, arrivals: list[Arrival], end_us: int, queue_max: int) -> list[Arrival]:
+        """Those that find room; when the processor will be through with each is certain already."""
+        busy_us = self._through_us[-1] if self._through_us else 0
+        found: list[Arrival] = []
+        for stamp, message in arrivals:
+            arrival_us = stamp >> _SENDER_BITS
+            if arrival_us >= end_us:  # the run is cut before
+                found.append((stamp, message))
+            elif self.finds_room(arrival_us, queue_max):
+                busy_us = max(arrival_us, busy_us) + self._processing_us
+                self.note_waiting(busy_us)
+                found.append((stamp, message))
+            else:
+                self.drop(message)
+        return found
+
+    def end(self, until_us: int) -> None:
+        """The run ends then, perhaps cut."""
 
     def _put_off(self, work: list[Arrival], through_us: int) -> None:
         """Leave the rest to later windows; the first will be processed by `through_us`."""
@@ -163,26 +185,64 @@ class WindowedHost(SimHost):
 class FaultyWindowedHost(FaultyHost, WindowedHost):
     """A node that meets with faults, in the windowed engine."""
 
+    _has_room: bool = False
+    """Whether the first message of the backlog has found room already."""
+    _crashed_us: int | None = None
+    """When the crash was of which the queue still shows what it held."""
+
     def run_window(self, inbox: Inbox, end_us: int) -> None:
-        work = self._take(inbox)
+        work = self._take(inbox, end_us, None)  # a crash may yet empty the queue: each is judged in its turn
         for position, (stamp, message) in enumerate(work):
             arrival_us = stamp >> _SENDER_BITS
             if arrival_us >= end_us:  # the run is cut before
                 self.backlog = work[position:]
                 break
             self.do_until((arrival_us, ARRIVAL))
+            if self._has_room:
+                self._has_room = False
+            elif self._queue_max is not None and not self._may_wait(arrival_us, self._queue_max):
+                self.drop(message)
+                continue
             begin_us = max(arrival_us, self.busy_us)
             time_us = begin_us + self.processing_us(begin_us, self._processing_us)
             if not self._survives(arrival_us, min((time_us, COMPLETION), (end_us,))):
                 self.lose(message)
             elif time_us >= end_us:
                 self._put_off(work[position:], time_us)
+                self._has_room = True
                 break
             else:
                 self.busy_us = time_us
                 self.note_processed(begin_us)
                 self.hand_on(time_us, stamp & _SENDER_MASK, message)
         self.do_until((end_us,))
+
+    def end(self, until_us: int) -> None:
+        if self._queue_max is None:
+            return
+        judged = int(self._has_room)
+        left = self.backlog[:judged]
+        for stamp, message in self.backlog[judged:]:
+            arrival_us = stamp >> _SENDER_BITS
+            if arrival_us > until_us or self._may_wait(arrival_us, self._queue_max):
+                left.append((stamp, message))
+            else:
+                self.drop(message)
+        self.backlog = left
+
+    def _may_wait(self, arrival_us: int, queue_max: int) -> bool:
+        """Whether a message found room; if it came before a crash, among those that it was lost with."""
+        if arrival_us > self.fate.deaf_until_us:
+            if self._crashed_us is not None:
+                self._through_us.clear()
+                self._crashed_us = None
+        elif self._crashed_us is None or arrival_us > self._crashed_us:
+            return True  # the node was down
+        if not self.finds_room(arrival_us, queue_max):
+            return False
+        begin_us = max(arrival_us, self._through_us[-1] if self._through_us else 0)
+        self.note_waiting(begin_us + self.processing_us(begin_us, self._processing_us))
+        return True
 
     def _survives(self, arrival_us: int, bound: tuple[int, ...]) -> bool:
         """Do what the agenda holds before `bound`, up to a crash that what arrived then falls victim to."""
@@ -193,6 +253,7 @@ class FaultyWindowedHost(FaultyHost, WindowedHost):
 
     def _empty_processor(self) -> list[Message]:
         """`run_window` loses each as it comes to it, which is before the crash's window ends."""
+        self._crashed_us = self.now_us
         return []
 
 
@@ -206,7 +267,9 @@ class WindowedEngine:
         *,
         acks_free: bool,
         host_type: type[WindowedHost] = WindowedHost,
+        queue_max: int | None = None,
     ) -> None:
+        self.queue_max = queue_max
         assert length_us > 0, "a network without a shortest flight needs the event-order engine"
         self.length_us = length_us
         self.processing_us = processing_us
@@ -240,6 +303,8 @@ class WindowedEngine:
     def step(self, until_us: int) -> int | None:
         """Run one window, nothing past until_us; return its time, or None when nothing is left."""
         if not self.windows or self.windows.first * self.length_us > until_us or self._cut:
+            for host in self.hosts.values():
+                host.end(until_us)
             return None
         window, inboxes = self.windows.take_first()
         end_us = (window + 1) * self.length_us

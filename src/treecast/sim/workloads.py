@@ -16,7 +16,7 @@ from treecast.sim.host import Input
 from treecast.sim.randomness import stream
 from treecast.sim.scenario import Scenario
 from treecast.sim.scenario_keys import draw, selected_count
-from treecast.sim.scenario_workloads import Burst, Once, Periodic, Steady
+from treecast.sim.scenario_workloads import Burst, Once, Periodic, Recorded, Steady, Workload
 from treecast.sim.tally import Tally
 
 
@@ -42,6 +42,9 @@ def initial_subscribers(scenario: Scenario) -> dict[Topic, tuple[NodeId, ...]]:
             members = draw(topic.subscribers, population, random)
         found[topic.name] = tuple(members)
         taken.update(members)
+    for workload in scenario.workloads:
+        if isinstance(workload, Recorded):
+            found.update(workload.recording.subscribers)
     return found
 
 
@@ -65,6 +68,9 @@ def inputs(
     found: list[Input] = []
     for number, workload in enumerate(scenario.workloads, start=1):
         place = f"[[workload]] {number}"
+        if isinstance(workload, Recorded):
+            found += _recorded(workload, place, lenient=scenario.unsettled)
+            continue
         topic = workload.topic
         if isinstance(workload, Steady):
             random = stream(scenario.seed, "workload", number)
@@ -90,10 +96,21 @@ def _publishers(
     """By the number of a workload: who is to publish, and the stream that goes on to draw when."""
     found: dict[int, tuple[list[NodeId], Random]] = {}
     for number, workload in enumerate(scenario.workloads, start=1):
-        if not isinstance(workload, Steady):
+        if not isinstance(workload, Steady | Recorded):
             random = stream(scenario.seed, "workload", number)
             found[number] = draw(workload.publishers, subscribers[workload.topic], random), random
     return found
+
+
+def _recorded(workload: Recorded, place: str, *, lenient: bool) -> Iterator[Input]:
+    for turn, (node, topic) in enumerate(workload.events):
+        at_us = round((workload.begin_ms + turn * workload.every_ms) * 1000)
+        yield Input(at_us, node, "publish", topic, place, lenient=lenient)
+
+
+def _topic_of(workload: Workload) -> Topic | None:
+    """The one topic of a workload, if it has but one."""
+    return None if isinstance(workload, Recorded) else workload.topic
 
 
 def _acted(scenario: Scenario, tallies: Mapping[str, Tally]) -> Iterator[Input]:
@@ -122,7 +139,7 @@ def _churned(
         staying = {
             node
             for workload, (nodes, _) in publishers.items()
-            if scenario.workloads[workload - 1].topic == topic
+            if _topic_of(scenario.workloads[workload - 1]) == topic
             for node in nodes
         }
         random = stream(scenario.seed, "churn", number)

@@ -1,0 +1,1 @@
+"""Pulsarcast: dissemination trees over Kademlia, and a history of linked, immutable descriptors."""
