@@ -118,6 +118,22 @@ def test_both_engines_drop_the_same(
     assert [tally.counts for tally in first.faults] == [tally.counts for tally in second.faults]
 
 
+def test_what_a_slow_node_has_kept_waiting_leaves_it_in_the_order_of_arrival() -> None:
+    """When it is slow no more and processing takes no time, all of it is through at one instant."""
+    network = UniformNetwork(low_us=1_000, high_us=5_000, processing_us=0)
+    for seed in range(8):
+        fault = Slow(nodes=1.0, longer_us=20_000, window_ms=(0, 60))
+        first, second = (
+            _run(scenario(network=network, faults=(fault,), seed=seed), engine)
+            for engine in ("windowed", "event-order")
+        )
+        assert isinstance(first, Result)
+        assert isinstance(second, Result)
+        assert first.journal is not None
+        assert second.journal is not None
+        assert journal_hash(first.journal) == journal_hash(second.journal)
+
+
 def _run(whole: Scenario, engine: Any) -> Result | str:
     try:
         return simulate(whole, engine=engine)
