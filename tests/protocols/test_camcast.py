@@ -320,7 +320,7 @@ def test_what_is_older_than_the_subscription_is_not_delivered() -> None:
 
 def test_newcomers_pass_digests_on_to_those_who_may_have_been_there() -> None:
     """Else an event would not go between two who know only processes that came after it."""
-    process, host = machine({D: (ME, 1, 2)}, membership="static", repair=True)
+    process, host = machine({D: (ME, 1, 2)}, membership="static", repair=True, keep_ms=1_000)
     host.clock_us = 1_000
     old = event(D)
     process.receive(1, Digest(D, (old.id,), (5_000,), None, None, 10_000, D))
@@ -337,6 +337,11 @@ def test_newcomers_pass_digests_on_to_those_who_may_have_been_there() -> None:
     wanted, handed = (each for each in host.take() if isinstance(each, Sent))
     assert wanted == Sent(9, Want(D, (old.id,), D))
     assert (handed.to, handed.message.event.id) == (9, mine)  # type: ignore[union-attr]
+    host.clock_us = 2_000_000
+    process.receive(1, Digest(D, (), (), None, None, 3_000_000, D))
+    assert [deed for deed in host.take() if type(getattr(deed, "message", None)) is Digest] == [], (
+        "nobody remembers what is older"
+    )
 
 
 def test_coming_back_delivers_nothing_twice() -> None:

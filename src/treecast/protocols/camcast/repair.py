@@ -13,7 +13,7 @@ compared, only times that have passed.
 
 Who came later than the sender of a digest remembers nothing of the time before, whether he
 is asked or asks: between two who were there from the first and know only newcomers, an
-event would not go. So a newcomer also passes the digest on, to another whom he knows.
+event would not go. So a newcomer, of less than `keep_ms`, also passes the digest on to another.
 
 Invariants: an event that anyone of a community who is up remembers is offered to others of
 it and, by some of them, above, until it is too old; nobody fetches what he has.
@@ -106,7 +106,8 @@ class Repairer:
                 ],
             )
 
-        if digest.since_us is not None and since_us < digest.since_us and digest.passed < PASSED_MAX:
+        came_later = digest.since_us is not None and since_us < min(digest.since_us, self._keep_us)
+        if came_later and digest.passed < PASSED_MAX:
             onward = community.membership.view.choice(self._host.random, {comparer, sender})
             if onward is not None:
                 copy = msgspec.structs.replace(digest, comparer=comparer, passed=digest.passed + 1)
