@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import log
 from random import Random
+from statistics import mean
 from typing import Any
 
 from machines import run_with_machines
@@ -23,7 +24,7 @@ GROUP = Topic("group")
 EVERY_MS = 20.0
 """Between two who subscribe."""
 LEAVE_EVERY_MS = 5.0
-SEEDS = {100: 10, 1_000: 4, 10_000: 2}
+SEEDS = {100: 20, 1_000: 4, 10_000: 2}
 """For each size of a group, with how many seeds it is grown."""
 
 
@@ -113,7 +114,7 @@ def grown(
 
 def measure(console: Console, sizes: Mapping[int, int] = SEEDS) -> None:
     table = Table(
-        title="cam-scamp: views as a group grows; then half leave; or 30 % crash: least to most over seeds",
+        title="cam-scamp: a group grows; then half leave, or 30 % crash: mean (least to most) over seeds",
         title_justify="left",
     )
     headings = ("N", "seeds", "view / ln N", "half left: view / ln N/2", "parts", "with upkeep: parts")
@@ -122,8 +123,8 @@ def measure(console: Console, sizes: Mapping[int, int] = SEEDS) -> None:
     for size, seeds in sizes.items():
         whole = _grown(size, seeds)
         half = _grown(size, seeds, leave=0.5)
-        row = [str(size), str(seeds), _span(each.mean / log(size) for each in whole)]
-        row += [_span(each.mean / log(size / 2) for each in half), _span(each.parts for each in half)]
+        row = [str(size), str(seeds), _mean(each.mean / log(size) for each in whole)]
+        row += [_mean(each.mean / log(size / 2) for each in half), _span(each.parts for each in half)]
         if size <= 1_000:
             kept = _grown(size, seeds, leave=0.5, after_ms=60_000.0, upkeep=True)
             crashed = _grown(size, seeds, crash=0.3)
@@ -138,6 +139,11 @@ def measure(console: Console, sizes: Mapping[int, int] = SEEDS) -> None:
 def _grown(size: int, seeds: int, **what: Any) -> list[Group]:
     with ProcessPoolExecutor(max_workers=2) as pool:
         return list(pool.map(partial(grown, size, **what), range(1, seeds + 1)))
+
+
+def _mean(values: Iterable[float]) -> str:
+    found = list(values)
+    return f"{mean(found):.2f} ({_span(found)})"
 
 
 def _span(values: Iterable[float]) -> str:

@@ -35,6 +35,7 @@ from treecast.protocols.camcast.messages import (
     ReqContact,
     Want,
 )
+from treecast.protocols.camcast.repair import PASSED_MAX
 from treecast.protocols.camcast.settings import CamcastSettings
 from treecast.protocols.setup import Setup
 
@@ -315,6 +316,32 @@ def test_what_is_older_than_the_subscription_is_not_delivered() -> None:
     assert sent(host, Want) == []
     process.receive(1, Repair(old, D, None, 5_000, False))
     assert host.take() == []
+
+
+def test_newcomers_pass_digests_on_to_those_who_may_have_been_there() -> None:
+    """Else an event would not go between two who know only processes that came after it."""
+    process, host = machine({D: (ME, 1, 2)}, membership="static", repair=True, keep_ms=1_000)
+    host.clock_us = 1_000
+    old = event(D)
+    process.receive(1, Digest(D, (old.id,), (5_000,), None, None, 10_000, D))
+    assert host.take() == [Sent(2, Digest(D, (old.id,), (5_000,), None, None, 10_000, D, 1, 1))]
+    process.receive(2, Digest(D, (), (), None, None, 10_000, D, 9, PASSED_MAX))
+    assert host.take() == [], "far enough"
+    process.receive(2, Digest(D, (), (), None, None, 900, D, 1, 1))
+    assert host.take() == [], "this process was there before"
+    process.receive(2, Digest(D, (), (), None, None, 10_000, D, ME, 1))
+    assert host.take() == [], "its own"
+    mine = process.publish(D, b"")
+    host.take()
+    process.receive(2, Digest(D, (old.id,), (500,), None, None, 10_000, D, 9, PASSED_MAX))
+    wanted, handed = (each for each in host.take() if isinstance(each, Sent))
+    assert wanted == Sent(9, Want(D, (old.id,), D))
+    assert (handed.to, handed.message.event.id) == (9, mine)  # type: ignore[union-attr]
+    host.clock_us = 2_000_000
+    process.receive(1, Digest(D, (), (), None, None, 3_000_000, D))
+    assert [deed for deed in host.take() if type(getattr(deed, "message", None)) is Digest] == [], (
+        "nobody remembers what is older"
+    )
 
 
 def test_coming_back_delivers_nothing_twice() -> None:

@@ -160,6 +160,20 @@ def test_a_subscription_that_nobody_spreads_goes_to_another_who_need_not_pass_it
         assert {type(deed.message) for deed in host.take() if isinstance(deed, Sent)} == {Forward, Welcome}
 
 
+def test_who_looks_for_another_part_of_the_group_does_not_ask_its_own() -> None:
+    process, scamp, host = member(1)
+    scamp.found((1,), None)
+    assert host.take() == [], "known already"
+    scamp.found((1, 9), None)
+    assert [each.to for each in sent(host, Join)] == [9]
+    process.timer(Timer(T, "join"))
+    assert sent(host, Join) == [], "it searches once more"
+    scamp.found((1, 8), None)
+    (join,) = sent(host, Join)
+    assert join.to == 8
+    assert join.message.steps < 0, "and lets the contact itself spread the subscription"  # type: ignore[attr-defined]
+
+
 def test_who_hears_no_heartbeats_subscribes_again() -> None:
     process, _, host = member(1)
     host.clock_us = 19_000_000

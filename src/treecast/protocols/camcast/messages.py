@@ -217,6 +217,10 @@ class Digest(GroupMessage, frozen=True, gc=False, array_like=True):
     """How long the sender has been in the community; None: it is not of it, and only offers."""
     source: Topic
     """The sender's own community."""
+    comparer: NodeId | None = None
+    """Whose digest it is and who is to be answered, when others have passed it on."""
+    passed: int = 0
+    """How often that has been."""
 
     kind: ClassVar[str] = "DIGEST"
 

@@ -11,11 +11,17 @@ for its application, and not fetched from others of the community; what comes fr
 fetched all the same, since those above who were there before may lack it. No clocks are
 compared, only times that have passed.
 
+Who came later than the sender of a digest remembers nothing of the time before, whether he
+is asked or asks: between two who were there from the first and know only newcomers, an
+event would not go. So a newcomer, of less than `keep_ms`, also passes the digest on to another.
+
 Invariants: an event that anyone of a community who is up remembers is offered to others of
 it and, by some of them, above, until it is too old; nobody fetches what he has.
 """
 
 from collections.abc import Sequence
+
+import msgspec
 
 from treecast.core import EventId, Host, NodeId
 from treecast.protocols.camcast.community import Community
@@ -28,6 +34,8 @@ DIGEST_MAX = 512
 """Ids in one digest; a log that holds more is gone through slice by slice."""
 REPAIRS_MAX = 128
 """Events handed out at once; what is left comes with later digests."""
+PASSED_MAX = 4
+"""So often newcomers pass one digest on."""
 
 
 class Repairer:
@@ -74,6 +82,9 @@ class Repairer:
 
     def answer(self, sender: NodeId, digest: Digest, community: Community) -> None:
         """Ask for what this process lacks; hand out what the sender lacks, if it is of the community."""
+        comparer = sender if digest.comparer is None else digest.comparer
+        if comparer == community.membership.view.owner:
+            return  # its own has come back
         now_us = self._host.now()
         since_us = now_us - community.since_us
         lacking = [
@@ -82,11 +93,11 @@ class Repairer:
             if (age_us <= since_us or digest.since_us is None) and event not in community.log
         ]
         if lacking:
-            self._host.send(sender, Want(community.topic, tuple(lacking[:REPAIRS_MAX]), digest.source))
+            self._host.send(comparer, Want(community.topic, tuple(lacking[:REPAIRS_MAX]), digest.source))
         if digest.since_us is not None:
             there = frozenset(digest.ids)
             self._hand_out(
-                sender,
+                comparer,
                 community,
                 [
                     entry
@@ -94,6 +105,13 @@ class Repairer:
                     if entry.event.id not in there and now_us - entry.born_us <= digest.since_us
                 ],
             )
+
+        came_later = digest.since_us is not None and since_us < min(digest.since_us, self._keep_us)
+        if came_later and digest.passed < PASSED_MAX:
+            onward = community.membership.view.choice(self._host.random, {comparer, sender})
+            if onward is not None:
+                copy = msgspec.structs.replace(digest, comparer=comparer, passed=digest.passed + 1)
+                self._host.send(onward, copy)
 
     def grant(self, sender: NodeId, want: Want, source: Community) -> None:
         """Hand out what the receiver of a digest has asked for."""

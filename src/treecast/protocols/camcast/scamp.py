@@ -104,7 +104,8 @@ class Scamp(Membership):
         others = [node for node in members if node != self._node and node not in known]
         if others:
             self._bridging = self._standing
-            self._subscribe(self._host.random.choice(others), renewal=self._standing)
+            direct = self._retried > 0
+            self._subscribe(self._host.random.choice(others), renewal=self._standing, direct=direct)
         elif not members and not self._standing:  # it is the group, and goes on looking for others
             self._stand()
             self._around.joined(self.topic)
@@ -275,9 +276,15 @@ class Scamp(Membership):
             self._beat()
 
     def _retry(self) -> None:
-        """Nobody has spread the subscription: ask another, who need not pass it on; or look for one."""
-        contact = self.view.choice(self._host.random)
+        """Nobody has spread the subscription: ask another, who need not pass it on; or look for one.
+
+        Those in the view are no use to one who subscribes to be known outside its own part.
+        """
         self._retried += 1
+        if self._bridging and self._retried <= RETRIES_MAX:
+            self._around.search(self.topic)
+            return
+        contact = self.view.choice(self._host.random)
         if contact is None or self._retried > RETRIES_MAX:
             self._retried = 0
             self._around.search(self.topic)
