@@ -188,6 +188,29 @@ def test_a_tree_is_mended_after_its_publisher_has_crashed() -> None:
         assert ours.payloads(node) == [b"last words"]
 
 
+def published_while_the_last_one_is_on_its_way(machine: Machine) -> ChosenFaults:
+    slow = [(1, 2, "PUB")]
+    network = ChosenFaults(machine, 4, {CHAT: range(3)})
+    network.publish(0, CHAT, b"first")
+    network.publish(0, CHAT, b"second")
+    network.publish(1, CHAT, b"other")
+    network.arrive(1, 0, kind="PUB")
+    network.run(hold=slow)
+    assert b"other" not in network.payloads(2)
+    return network
+
+
+def test_what_waits_to_be_sent_is_delivered_and_stamped_already() -> None:
+    """T1 does both when it sends (lines 20 and 22): the second waits for what it cannot depend on."""
+    published = published_while_the_last_one_is_on_its_way(PaperPB)
+    assert published.payloads(0) == [b"first", b"other", b"second"]
+    assert published.payloads(2) == [b"first"]
+
+    ours = published_while_the_last_one_is_on_its_way(VCubePB)
+    assert ours.payloads(0) == [b"first", b"second", b"other"]
+    assert ours.payloads(2) == [b"first", b"second"]
+
+
 # -- acknowledgements ---------------------------------------------------------------------
 
 

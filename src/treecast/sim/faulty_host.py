@@ -44,8 +44,6 @@ class Fate:
     crashes: deque[Input] = field(default_factory=deque)  # planned, by time
     sends_left: int | None = None  # until the crash in mid-send that is armed
     tally: Tally | None = None  # of the crash that is armed, or that has brought the node down
-    subscribed: Sequence[Topic] = ()  # at the crash ...
-    registered: Sequence[Topic] = ()  # ... and as a publisher
     obstacles: Sequence[Obstacle] = ()  # on the way out
     slowness: Sequence[Slowness] = ()
 
@@ -167,7 +165,6 @@ class FaultyHost(SimHost):
     def _crash(self) -> None:
         fate = self.fate
         fate.down, fate.deaf_until_us, fate.sends_left = True, sys.maxsize, None
-        fate.subscribed, fate.registered = sorted(self._subscribed), sorted(self._registered)
         self._subscribed.clear()
         self._registered.clear()
         self._timers.clear()
@@ -193,8 +190,3 @@ class FaultyHost(SimHost):
                 tally.add("recoveries")
         self.machine = fate.make_machine()
         self.start([])
-        if event.resubscribe:
-            for topic in fate.subscribed:
-                self._do(Input(self.now_us, self.node, "subscribe", topic, event.place))
-            for topic in fate.registered:
-                self._do(Input(self.now_us, self.node, "register", topic, event.place))

@@ -50,8 +50,6 @@ class Input:
     """Left out and counted, instead of an error, when the node's membership does not allow it."""
     sends: int | None = None
     """Of a crash: how many messages leave before."""
-    resubscribe: bool = False
-    """Of a recovery: the application takes up again what it was subscribed to and registered for."""
     tally: Tally | None = None
     """Where it is counted that this was done."""
 

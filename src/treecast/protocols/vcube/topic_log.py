@@ -9,7 +9,8 @@ What was delivered lately is not told: it is on its way to everybody by the tree
 would be asked for without need. It ages for one round at least.
 
 Invariants: events are kept in the order of delivery, so causes come first; what is told has
-been delivered or left out, with all that precedes it; a node is told again until it has answered.
+been delivered or left out, with all that precedes it; a node is told again until it has answered;
+no version is used twice, in one life or another, so that no late answer says too much.
 """
 
 from collections import deque
@@ -27,6 +28,7 @@ class TopicLog:
     __slots__ = (
         "_aged",
         "_asked",
+        "_begin",
         "_forgotten",
         "_keep",
         "_kept",
@@ -37,7 +39,8 @@ class TopicLog:
         "version",
     )
 
-    def __init__(self, keep: int) -> None:
+    def __init__(self, keep: int, version: int) -> None:
+        """`version`: the last one that may have been used before."""
         self._keep = keep
         self._kept: deque[Event] = deque()
         self._forgotten: dict[Source, int] = {}  # of each source, through where events are gone
@@ -46,7 +49,7 @@ class TopicLog:
         # The rest: sequence, version and round, oldest version first.
         self._aged: dict[Source, tuple[int, int, int]] = {}
         self._round = 0
-        self.version = 0
+        self._begin = self.version = version
         self._told: dict[NodeId, int] = {}  # the version up to which a neighbour lacks nothing
         self._asked: dict[NodeId, None] = {}  # neighbours, the one told longest ago first
 
@@ -92,7 +95,7 @@ class TopicLog:
 
     def next_to_tell(self, neighbours: Iterable[NodeId]) -> NodeId | None:
         """Of the neighbours that may lack something the one whose turn it is."""
-        behind = [each for each in neighbours if self._told.get(each, 0) < self.version]
+        behind = [each for each in neighbours if self._told.get(each, self._begin) < self.version]
         if not behind:
             return None
         chosen = next((each for each in behind if each not in self._asked), None)
@@ -104,7 +107,7 @@ class TopicLog:
 
     def news_for(self, neighbour: NodeId) -> Vector:
         """What the neighbour has not yet said that it has."""
-        told, found = self._told.get(neighbour, 0), []
+        told, found = self._told.get(neighbour, self._begin), []
         for source in reversed(self._aged):
             sequence, version, _ = self._aged[source]
             if version <= told:
@@ -113,7 +116,7 @@ class TopicLog:
         return tuple(found)
 
     def note_told(self, neighbour: NodeId, version: int) -> None:
-        self._told[neighbour] = max(version, self._told.get(neighbour, 0))
+        self._told[neighbour] = max(version, self._told.get(neighbour, self._begin))
 
     def note_heard(self, neighbour: NodeId, vector: Vector) -> None:
         """The neighbour has told that much itself: if that is all there is to tell, it need not be told."""

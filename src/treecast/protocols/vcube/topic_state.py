@@ -5,7 +5,7 @@ Invariant: nothing is lacking that has been delivered or is left out for good.
 
 from collections import deque
 
-from treecast.core import Event, EventId, NodeId, Source, Topic
+from treecast.core import Event, EventId, NodeId, Source, Topic, first_sequence
 from treecast.protocols.vcube.pb_messages import Vector
 from treecast.protocols.vcube.topic_log import TopicLog
 from treecast.structures.causal_barrier import CausalBarrier
@@ -33,11 +33,11 @@ class TopicState:
         "topic",
     )
 
-    def __init__(self, topic: Topic, keep: int) -> None:
+    def __init__(self, topic: Topic, keep: int, life: int) -> None:
         self.topic = topic
         self._keep = keep
         self.causal = CausalBarrier(settled=False)
-        self.log = TopicLog(keep)
+        self.log = TopicLog(keep, first_sequence(life) - 1)
         self.subscribed = False
         self.registered = False
         self.joined = False  # it is known where the subscription begins
@@ -90,10 +90,15 @@ class TopicState:
         self.log.skip(skipped)
         return skipped
 
+    def stay(self, now_round: int) -> None:
+        """If the node has left, serve the others from its log for as long as if it left only now."""
+        if self.left_round is not None:
+            self.left_round = now_round
+
     def retire(self) -> None:
         """The node left long ago: nobody is served from its log any more."""
         if not self.log.is_empty:
-            self.log = TopicLog(self._keep)
+            self.log = TopicLog(self._keep, self.log.version)
             self.log.skip(self.causal.delivered)
 
     def forget_lacking(self) -> None:

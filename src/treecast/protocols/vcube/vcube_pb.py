@@ -171,7 +171,7 @@ class VCubePB(Machine):
     def _state(self, topic: Topic) -> TopicState:
         state = self._topics.get(topic)
         if state is None:
-            state = self._topics[topic] = TopicState(topic, self._settings.keep_events)
+            state = self._topics[topic] = TopicState(topic, self._settings.keep_events, self._host.life)
         return state
 
     def _declare(self, state: TopicState) -> None:
@@ -292,8 +292,7 @@ class VCubePB(Machine):
             view.set(node, self._is_subscribed(node, topic))
         for state in self._topics.values():
             state.notice_again(self._round)  # it may have what is lacking here
-            if state.left_round is not None:  # and need what only this node has, though it has left
-                state.left_round = self._round
+            state.stay(self._round)  # and need what only this node has, though it has left
 
     def on_standing(self, standing: Standing) -> None:
         view = self._view(standing.topic)
@@ -428,6 +427,8 @@ class VCubePB(Machine):
         self._inherited = {event: begun for event, begun in self._inherited.items() if begun >= past}
         for state in self._topics.values():
             state.log.begin_round()
+            if state.running is not None:
+                state.stay(self._round)  # what it published before it left is still on its way
             if state.left_round is not None and state.left_round < past and not self._may_return(state.topic):
                 state.retire()  # who needed what is kept here has had time to ask
             else:
