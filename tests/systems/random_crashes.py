@@ -75,6 +75,8 @@ class Timeline:
     def crash(self, node: int, back_after_ms: float) -> None:
         """The node crashes at once, in the middle of its next sends, or of a broadcast of its own."""
         sends = self.random.choice([None, 0, 1, 2, 3])
+        if back_after_ms < 6 * EVERY_MS:  # it might be back before it has sent so often
+            sends = None
         self.do("crash", node, sends=sends)
         mine = [topic for topic in self.topics if node in self.subscribed[topic] | self.registered[topic]]
         if sends is not None and mine:
@@ -131,6 +133,13 @@ def random_scenario(seed: int) -> Scenario:
     )
 
 
+def _down_ms(random: Random) -> float:
+    """Mostly long enough for the crash to be noticed; else the node is back before anybody knows."""
+    if random.random() < 0.4:
+        return random.choice([0.0, 20.0, 300.0]) + random.expovariate(1 / random.choice([10.0, 1_000.0]))
+    return 6 * EVERY_MS + random.expovariate(1 / 3_000.0)
+
+
 def draw_course(timeline: Timeline, random: Random, crashes: int, first_mortal: int = 0) -> None:
     """Nodes below `first_mortal` do not crash."""
     steps = random.choice([10, 30, 80])
@@ -145,8 +154,7 @@ def draw_course(timeline: Timeline, random: Random, crashes: int, first_mortal: 
         up = [node for node in mortal if timeline.is_up(node)]
         if left and up and random.random() < 2 * crashes / steps:
             left -= 1
-            back = 6 * EVERY_MS + random.expovariate(1 / 3_000.0) if may_recover else float("inf")
-            timeline.crash(random.choice(up), back)
+            timeline.crash(random.choice(up), _down_ms(random) if may_recover else float("inf"))
             continue
         node = random.choice(actors)
         if timeline.is_up(node):
