@@ -108,7 +108,7 @@ def random_scenario(seed: int) -> Scenario:
     }
     setups = tuple(TopicSetup(name=topic, subscribers=tuple(sorted(subscribed[topic]))) for topic in topics)
     timeline = Timeline(random, nodes, topics, subscribed, registered={topic: set() for topic in topics})
-    draw_course(timeline, random, crashes=random.choice([1, 2, nodes // 2]))
+    draw_course(timeline, random, crashes=random.choice([1, 2, nodes // 2]), unnoticed=True)
     network = draw_network(random)
     timeout_ms, retry_ms = random.choice([60.0, 250.0, 450.0]), random.choice([1_000.0, 5_000.0])
     faults = draw_faults(random, timeline.at_ms)
@@ -133,14 +133,16 @@ def random_scenario(seed: int) -> Scenario:
     )
 
 
-def _down_ms(random: Random) -> float:
-    """Mostly long enough for the crash to be noticed; else the node is back before anybody knows."""
-    if random.random() < 0.4:
+def _down_ms(random: Random, unnoticed: bool) -> float:
+    """Long enough for the crash to be noticed; or, sometimes, so short that the node is back before."""
+    if unnoticed and random.random() < 0.4:
         return random.choice([0.0, 20.0, 300.0]) + random.expovariate(1 / random.choice([10.0, 1_000.0]))
     return 6 * EVERY_MS + random.expovariate(1 / 3_000.0)
 
 
-def draw_course(timeline: Timeline, random: Random, crashes: int, first_mortal: int = 0) -> None:
+def draw_course(
+    timeline: Timeline, random: Random, crashes: int, first_mortal: int = 0, *, unnoticed: bool = False
+) -> None:
     """Nodes below `first_mortal` do not crash."""
     steps = random.choice([10, 30, 80])
     span_ms = random.choice([200.0, 3_000.0, 20_000.0])
@@ -154,7 +156,7 @@ def draw_course(timeline: Timeline, random: Random, crashes: int, first_mortal: 
         up = [node for node in mortal if timeline.is_up(node)]
         if left and up and random.random() < 2 * crashes / steps:
             left -= 1
-            timeline.crash(random.choice(up), _down_ms(random) if may_recover else float("inf"))
+            timeline.crash(random.choice(up), _down_ms(random, unnoticed) if may_recover else float("inf"))
             continue
         node = random.choice(actors)
         if timeline.is_up(node):
