@@ -10,6 +10,7 @@ exists, decoded or built, is within the limits.
 """
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -83,8 +84,30 @@ def created_at(unix_ms: int) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{unix_ms % 1000:03d}Z"
 
 
+class Named(ABC):
+    """What is named by the hash of how it is written; it never changes, so both are made once."""
+
+    @abstractmethod
+    def _write(self) -> bytes: ...
+
+    @cached_property
+    def _encoded(self) -> bytes:
+        return self._write()
+
+    @cached_property
+    def cid_bytes(self) -> Cid:
+        return cid_of(self._encoded)
+
+    @property
+    def cid(self) -> str:
+        return cid_text(self.cid_bytes)
+
+    def encode(self) -> bytes:
+        return self._encoded
+
+
 @dataclass(frozen=True, kw_only=True)
-class TopicDescriptor:
+class TopicDescriptor(Named):
     """A topic: who made it, who may publish, how its events are linked."""
 
     name: str
@@ -124,19 +147,7 @@ class TopicDescriptor:
         whitelist = self.request_to_publish
         return whitelist.enabled and (not whitelist.peers or peer in whitelist.peers)
 
-    @cached_property
-    def cid_bytes(self) -> Cid:
-        return cid_of(self.encode())
-
-    @property
-    def cid(self) -> str:
-        return cid_text(self.cid_bytes)
-
-    def encode(self) -> bytes:
-        return self._encoded
-
-    @cached_property
-    def _encoded(self) -> bytes:
+    def _write(self) -> bytes:
         about = {
             "created": dag_cbor.text(self.created),
             "eventLinking": dag_cbor.number(self.event_linking),
@@ -156,7 +167,7 @@ class TopicDescriptor:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EventDescriptor:
+class EventDescriptor(Named):
     """An event, linked to its topic and to one before it."""
 
     topic: Cid
@@ -188,19 +199,7 @@ class EventDescriptor:
         """Whether it is what a request to publish carries: nobody's yet, and not linked."""
         return self.publisher is None
 
-    @cached_property
-    def cid_bytes(self) -> Cid:
-        return cid_of(self.encode())
-
-    @property
-    def cid(self) -> str:
-        return cid_text(self.cid_bytes)
-
-    def encode(self) -> bytes:
-        return self._encoded
-
-    @cached_property
-    def _encoded(self) -> bytes:
+    def _write(self) -> bytes:
         about = {
             "created": dag_cbor.text(self.created),
             "protocolVersion": dag_cbor.text(self.protocol_version),
