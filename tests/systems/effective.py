@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from treecast.core import ScenarioError
+from treecast.journal import journal_hash
 from treecast.sim import Result, Scenario, simulate
 from treecast.sim.simulate import EngineName
 
@@ -35,3 +36,10 @@ def effective(scenario: Scenario, engine: EngineName | None = None) -> Result:
     *_, (last,) = outcomes(scenario, engine)
     assert not isinstance(last, str)
     return last
+
+
+def assert_engines_agree(scenario: Scenario) -> None:
+    """The windowed engine, where it applies, and the other write the same journal, or refuse alike."""
+    for pair in outcomes(scenario, None, "event-order"):
+        first, second = (journal_hash(each.journal) if isinstance(each, Result) else each for each in pair)
+        assert first == second, scenario.name

@@ -4,11 +4,13 @@ Run as a command it replays seeds: `.venv/bin/python tests/systems/random_pulsar
 prints the scenario in TOML form and every violation.
 """
 
+import sys
 from dataclasses import replace
 from random import Random
 
+from effective import effective
 from random_crashes import Timeline, draw_course, draw_faults, draw_network
-from replays import Replays
+from seeds import Seeds
 
 from treecast.core import parse_topic
 from treecast.protocols.pulsarcast.settings import PulsarcastSettings
@@ -66,8 +68,8 @@ def _later(fault: Fault) -> Fault:
     return replace(fault, window_ms=(begin_ms + CREATED_MS, end_ms + CREATED_MS))
 
 
-REPLAYS = Replays(__file__, random_scenario)
+SEEDS = Seeds("random_pulsarcast.py", random_scenario, effective)
 
 
 if __name__ == "__main__":
-    REPLAYS.main()
+    SEEDS.replay(sys.argv[1:])
